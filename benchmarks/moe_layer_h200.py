@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -22,12 +22,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve
+from moe_layers import LAYERS, Given, Layer, composed, error, exact, looped, made, routed
 
 import argus
-from argus.kernels.moe import FAMILIES
-from argus.kernels.schedules.grouped_gated import Activation
+from argus.ops.choice import select_moe
 from argus.ops.expert_order import ExpertOrder, expert_order
+from argus.ops.moe import SCHEDULES, program_of, sizes_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "moe_layer_h200"
 ROUNDS, CHECKED = 5, 100
@@ -35,89 +36,17 @@ CLOSE = {"torch.bfloat16": 1.2e-2, "torch.float16": 2e-3}
 """The largest error of a token's result, of its length."""
 GUARD = 4096
 """Elements before and after tensors that wrong orders may read beyond."""
+MOST_LOW = 1024
+"""Tokens up to which low tiles are timed."""
 PEAK = 4.8e12
 """Bytes a second that HBM3e delivers by its data sheet [NVIDIA H200 data sheet]."""
 WAYS = ("uniform", "zipf", "one", "few")
 
 
-@frozen
-class Layer:
-    """Experts of N columns between their products, rows of K, and so many choices of each token."""
-
-    name: str
-    experts: int
-    N: int
-    K: int
-    choices: int
-
-
-LAYERS = Layer("E64", 64, 1408, 2048, 6), Layer("E256", 256, 2048, 7168, 8)
-"""As DeepSeek-V2-Lite's and DeepSeek-V3's."""
 TOKENS = 1, 4, 16, 64, 256, 8192, 32768
 
 
-@frozen
-class Given:
-    x: Any
-    both: Any
-    down: Any
-    ids: Any
-    weights: Any
-
-    @property
-    def operands(self) -> tuple[Any, ...]:
-        return self.x, self.both, self.down, self.ids, self.weights
-
-
-def routed(torch: Any, way: str, tokens: int, experts: int, choices: int, *, distinct: bool) -> Any:  # noqa: ANN401 reason: untyped
-    """The experts of each token. distinct: none twice for one token, as far as there are as many."""
-    weights = torch.ones(experts, device="cuda")
-    if way == "zipf":
-        weights = 1 / (1 + torch.randperm(experts, device="cuda").float())
-    if way == "one":
-        return torch.full((tokens, choices), experts // 2, device="cuda", dtype=torch.int32)
-    if way == "few":
-        weights = torch.where(torch.rand(experts, device="cuda") < 0.5, 0.0, 1.0)
-        weights[experts - 1] = 1.0
-    possible = int((weights > 0).sum())
-    rows = weights.expand(tokens, experts)
-    return torch.multinomial(rows, choices, replacement=not distinct or possible < choices).int()
-
-
-def made(torch: Any, layer: Layer, tokens: int, way: str, dtype: Any, *, distinct: bool = True) -> Given:  # noqa: ANN401 reason: untyped
-    def normal(*shape: int, scale: float = 1.0) -> Any:  # noqa: ANN401 reason: untyped
-        return torch.randn(shape, device="cuda", dtype=dtype).mul_(scale)
-
-    both = normal(layer.experts, 2 * layer.N, layer.K, scale=layer.K**-0.5)
-    down = normal(layer.experts, layer.K, layer.N, scale=layer.N**-0.5)
-    ids = routed(torch, way, tokens, layer.experts, layer.choices, distinct=distinct)
-    weights = torch.rand((tokens, layer.choices), device="cuda") + 0.1
-    return Given(normal(tokens, layer.K), both, down, ids, weights)
-
-
 # -- checks --------------------------------------------------------------------------------------------------
-
-
-def exact(torch: Any, given: Given, activation: Activation) -> Any:  # noqa: ANN401 reason: untyped
-    """The layer in float64, expert by expert."""
-    functional = import_module("torch.nn.functional")
-    out = torch.zeros(given.x.shape, device="cuda", dtype=torch.float64)
-    columns = given.down.shape[2]
-    for e in given.ids.unique().tolist():
-        token, choice = (given.ids == e).nonzero(as_tuple=True)
-        both = given.x[token].double() @ given.both[e].double().T
-        gate, up = both[:, :columns], both[:, columns:]
-        gated = functional.silu(gate) if activation == "silu" else functional.gelu(gate, approximate="tanh")
-        found = (gated * up) @ given.down[e].double().T
-        out.index_add_(0, token, found * given.weights[token, choice].double()[:, None])
-    return out
-
-
-def error(found: Any, wanted: Any) -> float:  # noqa: ANN401 reason: untyped
-    """The largest error of a row, of its length."""
-    if not found.numel():
-        return 0.0
-    return float(((found.double() - wanted).norm(dim=1) / wanted.norm(dim=1).clamp(min=1e-30)).max())
 
 
 def is_right(torch: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
@@ -129,7 +58,7 @@ def is_right(torch: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
         tokens = random.choice((1, 2, 7, 64, random.randint(1, 300), random.randint(1, 4096)))
         dtype, activation = random.choice((torch.bfloat16, torch.float16)), random.choice(("silu", "gelu"))
         given = made(torch, layer, tokens, WAYS[number % len(WAYS)], dtype, distinct=random.random() < 0.8)
-        config = random.choice(tuple(FAMILIES["bf16", "silu"].configs))
+        config = random.choice(tuple(SCHEDULES))
         promises = random.choice(("stop", "fetch"))
         found = argus.moe(*given.operands, activation=activation, config=config, promises=promises)
         off = error(found, exact(torch, given, activation)) / CLOSE[str(dtype)]
@@ -206,25 +135,25 @@ def wrong_orders(order: ExpertOrder, experts: int) -> Iterator[tuple[str, Expert
     yield with_("ids", ((0, 0), (int(order.ids[0, 0]) + 1) % experts))
     for at, value in ((0, 1), (1, rows + 1), (experts, rows - 1)):
         yield with_("offsets", ((at,), value))
-    yield with_("tile_starts", ((1,), int(order.tile_starts[1]) + 1))
-    yield with_("tile_experts", ((0,), int(order.tile_experts[0]) + 1))
-    yield with_("tile_experts", ((0,), -1))
+    if order.tile_starts is not None:
+        yield with_("tile_starts", ((1,), int(order.tile_starts[1]) + 1))
+        yield with_("tile_experts", ((0,), int(order.tile_experts[0]) + 1))
+        yield with_("tile_experts", ((0,), -1))
     yield "rows exchanged", evolve(order, tokens=order.tokens.flip(0))
 
 
-def program_of(given: Given, order: ExpertOrder, config: str) -> tuple[Any, Mapping[str, int], dict[str, Any]]:
+def loaded(given: Given, order: ExpertOrder, config: str) -> tuple[Any, Mapping[str, int], dict[str, Any]]:
     """The loaded program, its sizes, and its tensors by name but for the workspaces and the result."""
     from argus.ops.call_path import Candidate, load_candidate  # noqa: PLC0415 reason: needs a GPU
 
-    family = FAMILIES["bf16", "silu"]
+    family = program_of("bf16", "silu", config)
     candidate = Candidate("moe", config, lambda: (family.trace(config), family.function.__module__))
-    (tokens, depth), (experts, both, _) = given.x.shape, given.both.shape
-    tiles, choices = order.tile_experts.shape[0], order.ids.shape[1]
-    sizes = {"T": tokens, "K": depth, "E": experts, "N": both // 2, "J": choices, "S": experts + 1}
-    sizes |= {"R": tokens * choices, "Q": tiles + 1, "P": tiles}
+    experts, both, depth = given.both.shape
+    sizes = sizes_of(order, experts, both // 2, depth)
     named = {"X": given.x, "W": given.both.view(experts, 2, both // 2, depth), "V": given.down, "ids": order.ids}
     named |= {"weights": given.weights, "starts": order.offsets, "tokens": order.tokens, "inverse": order.inverse}
-    named |= {"tile_starts": order.tile_starts, "tile_experts": order.tile_experts}
+    if order.tile_starts is not None:
+        named |= {"tile_starts": order.tile_starts, "tile_experts": order.tile_experts}
     return load_candidate(candidate, 0, "refuse").kernel, sizes, named
 
 
@@ -244,74 +173,48 @@ def room(torch: Any, prepared: Any, named: Mapping[str, Any]) -> dict[str, Any]:
 
 def refuses(torch: Any) -> bool:  # noqa: ANN401 reason: untyped
     """Whether wrong orders are refused, by the host and by the guards on the GPU."""
-    layer = Layer("", 8, 64, 64, 3)
+    layer, right = Layer("", 8, 64, 64, 3), True
     given = made(torch, layer, 50, "uniform", torch.bfloat16)
     given = evolve(given, x=within(torch, (50, 64)).copy_(given.x))
-    order = expert_order(given.ids, layer.experts, height=128)
-    found, count = dict.fromkeys(("fetch", "tell"), 0), 0
-    for what, wrong in wrong_orders(order, layer.experts):
-        count += 1
-        for promises in found:
-            kernel, sizes, named = program_of(given, wrong, "columns_256")
-            prepared = kernel.prepare(sizes)
-            tensors = room(torch, prepared, named)
-            try:
-                prepared.bind(tensors, torch.cuda.current_stream().cuda_stream, promises)()
-                kernel.synchronise()
-            except argus.ArgusError as problem:
-                found[promises] += problem.diagnostic.code == "E402"
-            else:
-                print(f"not refused by {promises}: {what}", flush=True)
-            for each, _ in kernel.launches:  # one wrong integer breaks several contracts
-                with suppress(argus.ArgusError):
-                    each.guards.check()
-                with suppress(argus.ArgusError):
-                    each.guards.check()
-    print(f"wrong orders: {found} of {count} refused", flush=True)
-    return all(each == count for each in found.values())
+    for config in ("columns_256", "rows_8"):
+        order = expert_order(given.ids, layer.experts, height=SCHEDULES[config])
+        found, count = dict.fromkeys(("fetch", "tell"), 0), 0
+        for what, wrong in wrong_orders(order, layer.experts):
+            count += 1
+            for promises in found:
+                refused = is_refused(torch, given, wrong, config, promises)
+                found[promises] += refused
+                if not refused:
+                    print(f"not refused by {promises}: {what}", flush=True)
+        print(f"{config}, wrong orders: {found} of {count} refused", flush=True)
+        right &= all(each == count for each in found.values())
+    return right
+
+
+def is_refused(torch: Any, given: Given, order: ExpertOrder, config: str, promises: str) -> bool:  # noqa: ANN401 reason: untyped
+    kernel, sizes, named = loaded(given, order, config)
+    prepared = kernel.prepare(sizes)
+    tensors, refused = room(torch, prepared, named), False
+    try:
+        prepared.bind(tensors, torch.cuda.current_stream().cuda_stream, promises)()
+        kernel.synchronise()
+    except argus.ArgusError as problem:
+        refused = problem.diagnostic.code == "E402"
+    torch.cuda.synchronize()
+    for each, _ in kernel.launches:  # one wrong integer breaks several contracts
+        for _ in each.launch.get("contracts", ()):
+            with suppress(argus.ArgusError):
+                each.guards.check()
+    return refused
 
 
 # -- times ---------------------------------------------------------------------------------------------------
 
 
-def composed(torch: Any, given: Given) -> Any:  # noqa: ANN401 reason: untyped
-    """The layer of torch's operators, without a wait for the GPU."""
-    functional = import_module("torch.nn.functional")
-    (tokens, choices), columns, experts = given.ids.shape, given.down.shape[2], given.both.shape[0]
-    flat = given.ids.flatten()
-    order = flat.argsort(stable=True)
-    ends = torch.searchsorted(flat[order], torch.arange(1, experts + 1, device="cuda", dtype=torch.int32))
-    ends = ends.to(torch.int32)
-    both = torch._grouped_mm(given.x[order // choices], given.both.mT, offs=ends)
-    hidden = functional.silu(both[:, :columns]) * both[:, columns:]
-    down = torch._grouped_mm(hidden, given.down.mT, offs=ends)
-    back = torch.empty_like(down)
-    back[order] = down
-    return (back.view(tokens, choices, -1) * given.weights[:, :, None]).sum(1).to(given.x.dtype)
-
-
-def looped(torch: Any, given: Given) -> Callable[[], Any]:  # noqa: ANN401 reason: untyped
-    """The layer as a loop over the experts that are met, whose tokens the host knows."""
-    functional = import_module("torch.nn.functional")
-    columns = given.down.shape[2]
-    met = [(e, *(given.ids == e).nonzero(as_tuple=True)) for e in given.ids.unique().tolist()]
-
-    def loop() -> Any:  # noqa: ANN401 reason: untyped
-        out = torch.zeros(given.x.shape, device="cuda", dtype=torch.float32)
-        for e, token, choice in met:
-            both = given.x[token] @ given.both[e].T
-            hidden = functional.silu(both[:, :columns]) * both[:, columns:]
-            found = hidden @ given.down[e].T
-            out.index_add_(0, token, found * given.weights[token, choice][:, None])
-        return out.to(given.x.dtype)
-
-    return loop
-
-
 def unchecked(torch: Any, given: Given, config: str) -> Callable[[], Any]:  # noqa: ANN401 reason: untyped
     """The order of rows and the launches, without the check of integers."""
-    height = FAMILIES["bf16", "silu"].configs[config].bm
-    kernel, sizes, named = program_of(given, expert_order(given.ids, given.both.shape[0], height=height), config)
+    height = SCHEDULES[config]
+    kernel, sizes, named = loaded(given, expert_order(given.ids, given.both.shape[0], height=height), config)
     prepared = kernel.prepare(sizes)
     bare = tuple((evolve(each, contracts=()), names) for each, names in prepared.launches)
     prepared, tensors = evolve(prepared, launches=bare), room(torch, prepared, named)
@@ -324,16 +227,27 @@ def unchecked(torch: Any, given: Given, config: str) -> Callable[[], Any]:  # no
     return call
 
 
-def timed(torch: Any, layer: Layer, tokens: int, way: str, rounds: int, weights: Given) -> list[dict[str, Any]]:  # noqa: ANN401 reason: untyped
+def timed(
+    torch: Any,  # noqa: ANN401 reason: untyped
+    layer: Layer,
+    tokens: int,
+    way: str,
+    rounds: int,
+    weights: Given,
+    others: Collection[str],
+) -> list[dict[str, Any]]:
     timing, find = import_module("argus.runtime.gpu.timing"), import_module("argus.runtime.gpu.find")
     ids = routed(torch, way, tokens, layer.experts, layer.choices, distinct=True)
     x = torch.randn((tokens, layer.K), device="cuda", dtype=torch.bfloat16)
     given = evolve(weights, x=x, ids=ids, weights=torch.rand((tokens, layer.choices), device="cuda") + 0.1)
     wanted = argus.moe(*given.operands)
     calls: dict[str, Callable[[], Any]] = {"torch": partial(composed, torch, given), "loop": looped(torch, given)}
-    for config in FAMILIES["bf16", "silu"].configs:
-        calls[config] = partial(argus.moe, *given.operands, config=config)
-        calls[f"{config} kernels"] = unchecked(torch, given, config)
+    chosen = select_moe(tokens * layer.choices, layer.experts)
+    calls[f"argus {chosen}"] = partial(argus.moe, *given.operands)
+    calls[f"{chosen} kernels"] = unchecked(torch, given, chosen)
+    for config in others:
+        if config != chosen and not (config.startswith("rows") and tokens > MOST_LOW):
+            calls[config] = partial(argus.moe, *given.operands, config=config)
     graphs: dict[str, Callable[[], object]] = {}
     alive: list[Any] = []
     for name, call in calls.items():
@@ -371,6 +285,7 @@ def main() -> int:
     parser.add_argument("--checked", type=int, default=CHECKED)
     parser.add_argument("--tokens", type=lambda text: tuple(map(int, text.split(","))), default=TOKENS)
     parser.add_argument("--ways", type=lambda text: text.split(","), default=["uniform", "zipf", "one"])
+    parser.add_argument("--all", action="store_true", help="time the other schedules, too")
     parser.add_argument("--out", type=Path, default=FOLDER)
     chosen = parser.parse_args()
     torch: Any = import_module("torch")
@@ -382,7 +297,7 @@ def main() -> int:
         weights = made(torch, layer, 1, "uniform", torch.bfloat16)
         for way in chosen.ways:
             for tokens in chosen.tokens:
-                rows += timed(torch, layer, tokens, way, chosen.rounds, weights)
+                rows += timed(torch, layer, tokens, way, chosen.rounds, weights, SCHEDULES if chosen.all else ())
     chosen.out.mkdir(parents=True, exist_ok=True)
     (chosen.out / "moe_layer.json").write_text(json.dumps(rows), "utf-8")
     return int(not all(good))

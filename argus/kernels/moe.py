@@ -13,27 +13,11 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
+from argus.kernels.moe_ends import claim_layer, ends
 from argus.kernels.schedules.grouped import Grouped, GroupedContraction, hopper_grouped
-from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation, gated_element, hopper_grouped_gated
-from argus.kernels.schedules.moe_rows import Routing, RowCopies, RowSums, add_rows, gather_rows
-from argus.language import (
-    DType,
-    Int,
-    ProgramTemplate,
-    Tensor,
-    Value,
-    assert_equals,
-    bf16,
-    elements,
-    f16,
-    f32,
-    i32,
-    kernel,
-    program,
-    scalar,
-    total,
-    workspace,
-)
+from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation, hopper_grouped_gated
+from argus.kernels.schedules.moe_rows import RowCopies, RowSums
+from argus.language import DType, ProgramTemplate, Tensor, bf16, f16, f32, i32, kernel, program, workspace
 
 
 @frozen
@@ -65,11 +49,7 @@ def family(dtype: DType, activation: Activation) -> ProgramTemplate:
     of_hidden, of_down = Tensor["R N", dtype], Tensor["E K N", dtype]
     of_choices, of_factors = Tensor["T J", i32], Tensor["T J", f32]
     of_starts, of_tokens, of_firsts, of_owners = (Tensor[size, i32] for size in ("S", "R", "Q", "P"))
-
-    @kernel
-    def moe_gather(X: of_x, tokens: of_tokens, A: of_rows, *, cfg: RowCopies) -> None:
-        """A[r] = X[tokens[r]]."""
-        gather_rows(X, tokens, A, cfg)
+    moe_gather, moe_sum = ends(dtype)
 
     @kernel
     def moe_first(
@@ -100,21 +80,6 @@ def family(dtype: DType, activation: Activation) -> ProgramTemplate:
         """D[r] = V[e] H[r]."""
         hopper_grouped(GroupedContraction(H, V, D, starts, tile_starts, tile_experts, cfg.bm), cfg)
 
-    @kernel
-    def moe_sum(
-        D: of_rows,
-        weights: of_factors,
-        ids: of_choices,
-        starts: of_starts,
-        tokens: of_tokens,
-        inverse: of_choices,
-        Y: of_x,
-        *,
-        cfg: RowSums,
-    ) -> None:
-        """Y[t] = sum over j of weights[t, j] * D[inverse[t, j]]."""
-        add_rows(D, weights, Routing(ids, starts, tokens, inverse), Y, cfg)
-
     @program(configs=CONFIGS)
     def moe(
         X: of_x,
@@ -139,19 +104,7 @@ def family(dtype: DType, activation: Activation) -> ProgramTemplate:
         moe_second(H, V, starts, tile_starts, tile_experts, D, cfg=cfg.second)
         moe_sum(D, weights, ids, starts, tokens, inverse, Y, cfg=cfg.sums)
 
-        gate, up, of_v, of_weights = W[:, 0], W[:, 1], elements(V), elements(weights)
-
-        def value(t: Int, k: Int) -> Value:
-            def chosen(j: Int) -> Value:
-                def product(n: Int) -> Value:
-                    return gated_element(X, gate, up, activation, (e, t, n)) * of_v(e, k, n)
-
-                e = scalar(ids[t, j])
-                return of_weights(t, j) * total(product, over=N)
-
-            return total(chosen, over=ids.shape[1])
-
-        assert_equals(Y, value)
+        claim_layer(X, (W, V), (ids, weights), Y, activation)
 
     return moe
 

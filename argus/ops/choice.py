@@ -188,7 +188,12 @@ def select_masked(rows: int, experts: int, n: int, *, blocks: bool) -> str:
 
 
 def select_moe(rows: int, experts: int) -> str:
-    """For `argus.kernels.moe`: tiles row by row where experts have few rows."""
+    """For `argus.kernels.moe` and `argus.kernels.moe_few`: low tiles where experts have few rows; else row by row."""
+    if rows <= _FEWEST:
+        return "rows_8"
+    few = next((name for most, name in _FEW.items() if rows <= most * experts), None)
+    if few is not None:
+        return few
     return "by_rows" if rows <= _SHARING_ROWS * experts else "columns_256"
 
 

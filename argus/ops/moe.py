@@ -6,17 +6,19 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from argus.kernels.moe import FAMILIES
+from argus.kernels import moe as tiled
+from argus.kernels import moe_few as few
 from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation
 from argus.language import ProgramTemplate
 from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
-from argus.ops.expert_order import expert_order
+from argus.ops.expert_order import ExpertOrder, expert_order
 from argus.ops.operands import KINDS, Tensor, copy_aligned
 from argus.ops.targets import kernels_for
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 
 _NAMES = ("X", "W", "V", "weights", "ids", "starts", "tokens", "inverse", "tile_starts", "tile_experts", "Y")
+_TILES = ("tile_starts", "tile_experts")
 _SHAPES = {
     "x": ("tokens", "K"),
     "w_gate_up": ("experts", "2 * N", "K"),
@@ -25,6 +27,11 @@ _SHAPES = {
     "topk_weights": ("tokens", "k"),
 }
 _IDS, _WEIGHTS = ("torch.int32", "torch.int64"), ("torch.float32", "torch.bfloat16", "torch.float16")
+SCHEDULES: Mapping[str, int | None] = {
+    **dict.fromkeys(few.CONFIGS),
+    **{name: each.bm for name, each in tiled.CONFIGS.items()},
+}
+"""The schedules, with the most rows of a tile, of those that take lists of tiles."""
 T = TypeVar("T", bound=Tensor)
 
 
@@ -74,28 +81,42 @@ def moe(
         _refuse(f"there is no activation `{activation}`", f"choose one of {', '.join(ACTIVATIONS)}")
     (tokens, depth), (experts, both, _), choices = x.shape, w_gate_up.shape, topk_ids.shape[1]
     choice = kernels_for("moe", x).choose(tokens * choices, experts)
-    template, chosen = FAMILIES[KINDS[str(x.dtype)], activation], choice if config is None else config
-    if chosen not in template.configs:
-        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(template.configs)}")
+    chosen = choice if config is None else config
+    if chosen not in SCHEDULES:
+        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(SCHEDULES)}")
+    template = program_of(KINDS[str(x.dtype)], activation, chosen)
     if 0 in (tokens, depth, both, choices):
         return x.new_empty((tokens, depth), dtype=x.dtype).zero_()
-    order = expert_order(topk_ids, experts, height=template.configs[chosen].bm)
-    tiles = order.tile_experts.shape[0]
-    sizes = {"T": tokens, "K": depth, "E": experts, "N": both // 2, "J": choices, "S": experts + 1}
-    sizes |= {"R": tokens * choices, "Q": tiles + 1, "P": tiles}
+    order = expert_order(topk_ids, experts, height=SCHEDULES[chosen])
+    sizes = sizes_of(order, experts, both // 2, depth)
     candidate = Candidate(f"moe_{activation}_{KINDS[str(x.dtype)]}", chosen, partial(_traced, template, chosen))
     weights: Any = topk_weights
     weights = weights if str(weights.dtype) == _WEIGHTS[0] else weights.float()
-    lists = (order.ids, order.offsets, order.tokens, order.inverse, order.tile_starts, order.tile_experts)
+    lists = (order.ids, order.offsets, order.tokens, order.inverse)
+    lists += () if order.tile_starts is None else (order.tile_starts, order.tile_experts)
     plan = Plan((((tokens, depth), x.dtype),), tuple(sizes.items()), (candidate,), _named, promises=promises)
     return launch(plan, (x, w_gate_up, w_down, weights, *lists), unproved)[0]
+
+
+def program_of(dtype: str, activation: Activation, config: str) -> ProgramTemplate:
+    """The program of a schedule for elements of a type."""
+    return (few if config in few.CONFIGS else tiled).FAMILIES[dtype, activation]
+
+
+def sizes_of(order: ExpertOrder, experts: int, columns: int, depth: int) -> dict[str, int]:
+    """The sizes of the program, by name."""
+    (tokens, choices), tiles = order.ids.shape, order.tile_experts
+    sizes = {"T": tokens, "K": depth, "E": experts, "N": columns, "J": choices, "S": experts + 1}
+    sizes["R"] = tokens * choices
+    return sizes if tiles is None else sizes | {"Q": tiles.shape[0] + 1, "P": tiles.shape[0]}
 
 
 def _named(*operands: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's
     x, both, down, weights = map(copy_aligned, operands[:4])
     experts, rows, depth = both.shape
     made = (x, both.view(experts, 2, rows // 2, depth), down, weights)
-    return dict(zip(_NAMES, (*made, *operands[4:]), strict=True))
+    names = [name for name in _NAMES if len(operands) == len(_NAMES) or name not in _TILES]
+    return dict(zip(names, (*made, *operands[4:]), strict=True))
 
 
 def _traced(template: ProgramTemplate, config: str) -> Traced:

@@ -12,12 +12,13 @@ import pytest
 from attrs import evolve
 from ml_dtypes import bfloat16
 
+from argus.core.diagnostic import ArgusError
 from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.interp.programs import run_program
-from argus.kernels import moe
+from argus.kernels import moe, moe_few
 from argus.kernels.moe import FAMILIES
-from argus.kernels.schedules import epilogues, grouped, grouped_gated, moe_rows
+from argus.kernels.schedules import grouped, grouped_gated, moe_rows
 from argus.language import ProgramTemplate
 from argus.verifier.program import verify_program
 from tests.kernels.test_grouped import tiles_of
@@ -25,16 +26,19 @@ from tests.kernels.twins import twin
 
 NO_RUNS = evolve(Budget(), runs=0)
 FIRST: tuple[str, Literal["silu"], str] = ("bf16", "silu", "columns_256")
-ALL = [(*key, config) for key, each in FAMILIES.items() for config in each.configs]
+BOTH = {config: part.FAMILIES for part in (moe, moe_few) for config in part.CONFIGS}
+"""The programs by type and activation, by their configurations."""
+ALL = [(*key, config) for config, each in BOTH.items() for key in each]
+QUICK = {FIRST, ("f16", "gelu", "rows_8")}
 Array = np.ndarray[Any, Any]
 
 
 @pytest.mark.parametrize(
     ("dtype", "activation", "config"),
-    [each if each == FIRST else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL],
+    [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL],
 )
 def test_every_configuration_is_proved(dtype: str, activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
-    report = verify_program(FAMILIES[dtype, activation].trace(config), solver="z3", budget=NO_RUNS)
+    report = verify_program(BOTH[config][dtype, activation].trace(config), solver="z3", budget=NO_RUNS)
 
     assert isinstance(report.verdict, Proved), report.verdict
     assert {"I4", "I27", "I37", "I39"} <= dict(report.verdict.coverage).keys()
@@ -76,8 +80,11 @@ def test_the_interpreter_computes_the_layer(dtype: str, activation: Any, config:
     given = {"X": x, "W": both, "V": down, "weights": weights, **order_of(ids, experts), "Y": np.zeros_like(x)}
     sizes = {"T": tokens, "K": depth, "E": experts, "N": columns, "J": choices, "S": experts + 1}
     sizes |= {"R": ids.size, "Q": given["tile_starts"].size, "P": given["tile_experts"].size}
+    program = BOTH[config][dtype, activation].trace(config)
+    names, own = ({each.name for each in of} for of in (program.parameters, program.sizes))
+    given = {name: each for name, each in given.items() if name in names}
 
-    found = run_program(FAMILIES[dtype, activation].trace(config), sizes, given)
+    found = run_program(program, {name: each for name, each in sizes.items() if name in own}, given)
 
     assert found.violations == ()
     wide = [each.astype(np.float64) for each in (x, both, down)]
@@ -124,7 +131,6 @@ EDITS: dict[str, tuple[ModuleType, str, str]] = {
     "rows of another token allowed": (moe_rows, " & eq(scalar(self.tokens[r]), t)", ""),
     "rows of the experts after allowed": (moe_rows, "(start <= r) & (r < end) & ", "(start <= r) & "),
     "rows of the experts before allowed": (moe_rows, "(start <= r) & (r < end) & ", "(r < end) & "),
-    "rows beyond the last allowed": (moe_rows, " & (r < self.tokens.shape[0])", ""),
     "experts that there are not": (moe_rows, "(e >= 0) & (e < experts)", "e >= 0"),
     "tokens that there are not": (
         moe_rows,
@@ -154,8 +160,8 @@ EDITS: dict[str, tuple[ModuleType, str, str]] = {
         "wgmma.wait(pending=0)\n                ring.release()\n",
         "ring.release()\n",
     ),
+    "an activation of twice": (grouped_gated, '{"silu": silu,', '{"silu": lambda x: silu(x * 2.0),'),
     "both warpgroups store the first's rows": (grouped_gated, "(wg, n), boxes[wg]", "(0, n), boxes[wg]"),
-    "half of the sigmoid": (epilogues, "return fma(half, tanh(half), half)", "return fma(half, tanh(x), half)"),
     "the expert after": (
         grouped,
         "matrices[scalar(self.tile_experts[t])]",
@@ -171,34 +177,30 @@ EDITS: dict[str, tuple[ModuleType, str, str]] = {
         "W[:, 0], H, starts, tile_starts, tile_experts, cfg.bm)\n        hopper_grouped_gated(problem, W[:, 1]",
         "W[:, 1], H, starts, tile_starts, tile_experts, cfg.bm)\n        hopper_grouped_gated(problem, W[:, 0]",
     ),
-    "the second product before the first": (
-        moe,
-        (
-            "moe_first(A, W, starts, tile_starts, tile_experts, H, cfg=cfg.first)\n"
-            "        moe_second(H, V, starts, tile_starts, tile_experts, D, cfg=cfg.second)\n"
-        ),
-        (
-            "moe_second(H, V, starts, tile_starts, tile_experts, D, cfg=cfg.second)\n"
-            "        moe_first(A, W, starts, tile_starts, tile_experts, H, cfg=cfg.first)\n"
-        ),
-    ),
-    "rows that are not sorted": (
-        moe,
-        "moe_first(A, W, starts",
-        "moe_first(D, W, starts",
-    ),
     "rows without their experts added": (moe, "moe_sum(D, weights", "moe_sum(A, weights"),
-    "rows are not copied": (moe, "        moe_gather(X, tokens, A, cfg=cfg.copies)\n", ""),
 }
 
 
-def edited(old: str, new: str) -> ProgramTemplate:
+OF_FEW = {
+    "the gate and the other factor exchanged": ("gate, up = W[:, 0], W[:, 1]", "up, gate = W[:, 0], W[:, 1]"),
+    "a product without its gate": ("ACTIVATIONS[activation](gated) * acc", "acc"),
+    "a gate without its activation": ("ACTIVATIONS[activation](gated) * acc", "gated * acc"),
+    "rows without their experts": ("moe_sum(D, weights", "moe_sum(A, weights"),
+}
+ORDERS = {
+    "rows are not copied": ("        moe_gather(X, tokens, A, cfg=cfg.copies)\n", ""),
+    "rows that are not there yet": ("moe_first(A, W, starts", "moe_first(D, W, starts"),
+    "no first product": ("        moe_first(A, W, starts, tile_starts, tile_experts, H, cfg=cfg.first)\n", ""),
+}
+
+
+def edited(module: ModuleType, old: str, new: str) -> ProgramTemplate:
     """The program where its own module has one edit."""
-    text = inspect.getsource(moe)
+    text = inspect.getsource(module)
     assert text.count(old) == 1, old
     made = ModuleType("edited")
-    exec(compile(text.replace(old, new), moe.__file__, "exec", dont_inherit=True), made.__dict__)  # noqa: S102 reason: our module
-    return made.FAMILIES["bf16", "silu"]
+    exec(compile(text.replace(old, new), module.__file__ or "", "exec", dont_inherit=True), made.__dict__)  # noqa: S102 reason: our module
+    return made.FAMILIES[FIRST[:2]]
 
 
 @pytest.mark.share(16)
@@ -206,5 +208,19 @@ def edited(old: str, new: str) -> ProgramTemplate:
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     module, old, new = EDITS[name]
     own = module is moe
-    made = edited(old, new).trace(FIRST[2]) if own else twin(FAMILIES[FIRST[:2]], FIRST[2], module, (old, new))
+    made = edited(moe, old, new).trace(FIRST[2]) if own else twin(FAMILIES[FIRST[:2]], FIRST[2], module, (old, new))
     assert not isinstance(verify_program(made, solver="z3", budget=NO_RUNS).verdict, Proved), name
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", OF_FEW)
+def test_a_twin_for_few_rows_is_not_proved(name: str) -> None:
+    made = edited(moe_few, *OF_FEW[name]).trace("rows_8")
+    assert not isinstance(verify_program(made, solver="z3", budget=NO_RUNS).verdict, Proved), name
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_launches_that_read_what_is_not_there_are_refused(name: str) -> None:
+    with pytest.raises(ArgusError) as refused:
+        edited(moe, *ORDERS[name]).trace(FIRST[2])
+    assert refused.value.diagnostic.code == "E221"

@@ -42,10 +42,12 @@ def operands(
     return {**given, "topk_ids": integers(tokens, choices), "topk_weights": weights}
 
 
-def ordered(ids: Matrix, experts: int, *, height: int) -> ExpertOrder:
+def ordered(ids: Matrix, experts: int, *, height: int | None) -> ExpertOrder:
     rows = ids.shape[0] * ids.shape[1]
-    tiles = rows // height + experts
     lists = integers(experts + 1), integers(rows), integers(rows), integers(*ids.shape)
+    if height is None:
+        return ExpertOrder(ids, *lists)
+    tiles = rows // height + experts
     return ExpertOrder(ids, *lists, integers(tiles + 1), integers(tiles))
 
 
@@ -91,6 +93,17 @@ def test_operands_are_read_in_place_and_integers_are_checked_on_the_gpu(plans: L
     assert sizes.keys() == {each.name for each in traced.sizes}
 
 
+def test_few_rows_take_no_lists_of_tiles(plans: Launched) -> None:
+    layer(**operands(tokens=5))
+    ((plan, passed),) = plans
+    assert dict(plan.sizes) == {"T": 5, "K": 72, "E": 3, "N": 24, "J": 2, "S": 4, "R": 10}
+    named = plan.named(*passed, tensor(5, 72))
+    (candidate,) = plan.candidates
+    traced, home = candidate.traced()
+    assert (traced.name, home) == ("moe_few_rows_8", "argus.kernels.moe_few")
+    assert set(named) == {each.name for each in traced.parameters}
+
+
 def test_the_kernels_are_those_of_type_activation_and_schedule(plans: Launched) -> None:
     kind = "torch.float16"
     given = operands() | {"x": tensor(50, 72, dtype=kind)}
@@ -102,7 +115,8 @@ def test_the_kernels_are_those_of_type_activation_and_schedule(plans: Launched) 
 
 
 def test_the_schedule_depends_on_the_rows_of_an_expert() -> None:
-    assert [select_moe(*each) for each in ((64, 256), (1 << 18, 256))] == ["by_rows", "columns_256"]
+    given = ((8, 256), (32, 8), (1000, 256), (500, 64), (2048, 64), (1 << 18, 256))
+    assert [select_moe(*each) for each in given] == ["rows_8", "rows_8", "rows_16", "rows_32", "by_rows", "columns_256"]
 
 
 @pytest.mark.parametrize("sizes", [{"tokens": 0}, {"columns": 0}, {"depth": 0}, {"choices": 0}])

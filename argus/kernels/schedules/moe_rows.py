@@ -92,7 +92,7 @@ class Routing:
     def _is_of(self, r: Int, t: Int, j: Int) -> Bool:
         """Whether r is a row of token t, and of its expert of choice j."""
         start, end = ends_of(self.starts, scalar(self.ids[t, j]))
-        return (r >= 0) & (start <= r) & (r < end) & (r < self.tokens.shape[0]) & eq(scalar(self.tokens[r]), t)
+        return (start <= r) & (r < end) & eq(scalar(self.tokens[r]), t)
 
 
 def add_rows(D: Tensor, weights: Tensor, routing: Routing, Y: Tensor, cfg: RowSums) -> None:

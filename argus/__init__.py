@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from argus.ops.grouped_matmul import grouped_matmul
     from argus.ops.matmul import matmul
     from argus.ops.moe import moe
+    from argus.ops.received_order import received_order
     from argus.ops.route import route
     from argus.ops.rows import (
         cross_entropy,
@@ -66,6 +67,7 @@ __all__ = [
     "matmul",
     "moe",
     "optimize",
+    "received_order",
     "rms_norm",
     "route",
     "row_mean",
@@ -102,6 +104,7 @@ _HOMES = {
     "matmul": "argus.ops.matmul",
     "moe": "argus.ops.moe",
     "optimize": "argus.search.run",
+    "received_order": "argus.ops.received_order",
     "rms_norm": "argus.ops.rows",
     "route": "argus.ops.route",
     "row_mean": "argus.ops.rows",

@@ -133,6 +133,25 @@ def replays_rightly(torch: Any) -> bool:  # noqa: ANN401 reason: untyped
     return right == 40
 
 
+def receives_rightly(torch: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
+    """Whether received rows are ordered as torch's stable sort orders them."""
+    random, right = Random("ranks"), 0  # noqa: S311 reason: a seed makes the numbers repeatable
+    for _ in range(count):
+        ranks = random.choice((1, 2, 4, 8, 64))
+        experts = random.randint(1, 512 // ranks)
+        counts = torch.randint(0, random.choice((2, 9, 200)), (ranks, experts), device="cuda", dtype=torch.int32)
+        rows = int(counts.sum())
+        owner = torch.arange(experts, device="cuda").repeat(ranks).repeat_interleave(counts.flatten().long())
+        poison(torch, counts, experts)
+        found = argus.received_order(counts, rows + 7, height=HEIGHT)
+        sorted_owner, order = torch.sort(owner, stable=True)
+        bounds = torch.searchsorted(sorted_owner, torch.arange(experts + 1, device="cuda"))
+        same = [(found.order[:rows], order), (found.inverse[:rows][order], torch.arange(rows, device="cuda"))]
+        right += all(bool((a == b).all()) for a, b in (*same, (found.offsets, bounds)))
+    print(f"received rows: {right} of {count} right", flush=True)
+    return right == count
+
+
 def peer(torch: Any, ids: Any, experts: int) -> Callable[[], object]:  # noqa: ANN401 reason: untyped
     """The operators of torch that find offsets, order, tokens and inverse, without waiting for the GPU."""
     flat, choices = ids.reshape(-1), ids.shape[1]
@@ -150,7 +169,7 @@ def peer(torch: Any, ids: Any, experts: int) -> Callable[[], object]:  # noqa: A
 
 def order(torch: Any, chosen: argparse.Namespace) -> tuple[bool, list[dict[str, Any]]]:  # noqa: ANN401 reason: untyped
     """Checks and times `argus.expert_order`."""
-    right = [orders_rightly(torch, chosen.check), replays_rightly(torch)]
+    right = [orders_rightly(torch, chosen.check), replays_rightly(torch), receives_rightly(torch, chosen.check)]
     rows: list[dict[str, Any]] = []
     for tokens, choices, experts in SIZES[: chosen.most]:
         ids = torch.rand((tokens, experts), device="cuda").topk(min(choices, experts))[1].int()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from attrs import frozen
 
@@ -16,7 +17,7 @@ from argus.ops.text_kernels import TextKernel
 _BITS = {"torch.int32": 32, "torch.int64": 64}
 _COUNT = {bits: TextKernel(f"{COUNT}_{bits}", text, THREADS, early=True) for bits in _BITS.values()}
 _PLACE = {bits: TextKernel(f"{PLACE}_{bits}", text, THREADS, early=True) for bits in _BITS.values()}
-_MOST, _OWN_BITS = 1 << 28, 32
+MOST_ROWS, _OWN_BITS = 1 << 28, 32
 _AXES = 2
 
 
@@ -61,6 +62,17 @@ class ExpertOrder:
     def counts(self) -> Any:  # noqa: ANN401 reason: torch's
         """(experts,): the rows of each expert."""
         return self.offsets.diff()
+
+    def by_rank(self, ranks: int) -> Any:  # noqa: ANN401 reason: torch's
+        """(ranks, experts / ranks): the rows of each expert, where each rank has as many experts, one after another.
+
+        These are what ranks exchange before their rows: row g goes to rank g, whose `received_order` takes it. The sum
+        of row g is the number of rows that rank g is sent, in the order of this rank's rows.
+        """
+        counts = self.counts
+        if ranks < 1 or counts.shape[0] % ranks:
+            _refuse(f"{ranks} ranks of {counts.shape[0]} experts", "pass a number of ranks with equally many experts")
+        return counts.reshape(ranks, counts.shape[0] // ranks)
 
 
 def expert_order(topk_ids: Tensor, experts: int, *, height: int | None = None) -> ExpertOrder:
@@ -122,10 +134,15 @@ def _check(topk_ids: Any, experts: int, height: int | None) -> None:  # noqa: AN
         _refuse(f"`topk_ids` is {tuple(topk_ids.shape)}, expected (tokens, k)", "pass the experts of each token")
     if not 1 <= experts <= EXPERTS:
         _refuse(f"found {experts} experts, expected 1 to {EXPERTS}", "split the experts into groups")
-    if topk_ids.shape[0] * topk_ids.shape[1] >= _MOST:
+    if topk_ids.shape[0] * topk_ids.shape[1] >= MOST_ROWS:
         _refuse(f"`topk_ids` has {topk_ids.shape[0]} tokens, too many for 32-bit rows", "split the tokens")
-    if height is not None and height < 1:
-        _refuse(f"`height` is {height}, expected at least 1", "pass the rows of a tile")
+    check_height(_refuse, height)
+
+
+def check_height(refuse: Callable[[str, str], NoReturn], height: int | None) -> None:
+    """Refuses what is no number of rows of a tile."""
+    if height is not None and not 1 <= height < MOST_ROWS:
+        refuse(f"`height` is {height}, expected at least 1", "pass the rows of a tile")
 
 
 _refuse = refuser("expert_order")

@@ -9,7 +9,7 @@ THREADS, EXPERTS, AT_ONCE = 512, 512, 4
 COUNT, PLACE = "count_experts", "place_by_expert"
 """The entry points, each followed by the bits of an id."""
 
-_PRELUDES: Mapping[str, str] = {
+PRELUDES: Mapping[str, str] = {
     "sm_90a": r"""
 #define HELPER static __device__ __forceinline__
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
@@ -57,6 +57,39 @@ HELPER void let_next_begin() {}
 """,
 }
 
+SUMS = r"""
+// The sum of x over the threads before, and its own, or `most`; `sums` has one place for each warp.
+HELPER int sum_up_to(int x, int* sums, int most) {
+    const int lane = own_thread() % WARP, warp = own_thread() / WARP;
+    for (int by = 1; by < WARP; by *= 2) {
+        const int added = from_lane_below(x, by);
+        x = min(most, x + (lane >= by ? added : 0));
+    }
+    if (lane == WARP - 1) sums[warp] = x;
+    meet();
+    for (int each = 0; each < warp; each++) x = min(most, x + sums[each]);
+    meet();
+    return x;
+}
+
+// The first row and the expert of each tile; `ends` are the numbers of tiles up to those of each expert.
+HELPER void list_tiles(
+    int* tile_starts, int* tile_experts, const int* firsts, const int* ends, int experts, int tiles, int height,
+    int rows, int blocks
+) {
+    if (height && own_block() == 0 && own_thread() == 0) tile_starts[tiles] = rows;
+    for (int tile = own_block() * THREADS + own_thread(); tile < tiles; tile += blocks * THREADS) {
+        int low = 0, high = experts - 1;
+        while (low < high) {
+            const int middle = (low + high) / 2;
+            if (ends[middle] > tile) high = middle; else low = middle + 1;
+        }
+        tile_experts[tile] = low;
+        tile_starts[tile] = tile < ends[low] ? firsts[low] + (tile - (low ? ends[low - 1] : 0)) * height : rows;
+    }
+}
+"""
+"""Sums over a block's threads, and lists of tiles."""
 _BODY = r"""
 // The expert of an assignment; ids that are none are placed at the nearest, so that nothing is accessed outside.
 template <class Id> HELPER int expert_of(const Id* ids, int at, int experts) {
@@ -80,20 +113,6 @@ template <class Id> HELPER void add_experts(int* numbers, const Id* ids, int fir
 #pragma unroll
         for (int each = 0; each < AT_ONCE; each++) if (held[each] >= 0) add_shared(&numbers[held[each]], 1);
     }
-}
-
-// The sum of x over the threads before, and its own; `sums` has one place for each warp.
-HELPER int sum_up_to(int x, int* sums) {
-    const int lane = own_thread() % WARP, warp = own_thread() / WARP;
-    for (int by = 1; by < WARP; by *= 2) {
-        const int added = from_lane_below(x, by);
-        x += lane >= by ? added : 0;
-    }
-    if (lane == WARP - 1) sums[warp] = x;
-    meet();
-    for (int each = 0; each < warp; each++) x += sums[each];
-    meet();
-    return x;
 }
 
 // How many assignments of its chunk each block has of each expert: counts[block][expert].
@@ -151,9 +170,9 @@ template <class Id> HELPER void place(
         if (blocks == 1) for (int each = 0; each < warps; each++) total += places[each * experts + own];
         else total = all[own];
     }
-    const int end = sum_up_to(total, sums), start = end - total;
+    const int end = sum_up_to(total, sums, pairs), start = end - total;
     const int numbers = height ? (total + height - 1) / height : 0;
-    const int end_tile = height ? sum_up_to(numbers, sums) : 0;
+    const int end_tile = height ? sum_up_to(numbers, sums, tiles) : 0;
     if (own < experts) {
         int next = start + before[own];
         for (int each = 0; each < warps; each++) {
@@ -165,10 +184,7 @@ template <class Id> HELPER void place(
         ends[own] = end_tile;
         if (block == 0) starts[own] = start;
     }
-    if (block == 0 && own == 0) {
-        starts[experts] = pairs;
-        if (height) tile_starts[tiles] = pairs;
-    }
+    if (block == 0 && own == 0) starts[experts] = pairs;
     meet();
     int held[AT_ONCE];
     for (int round = 0, pair = first + lane; pair - lane < last; pair += WARP, round = (round + 1) % AT_ONCE) {
@@ -194,15 +210,7 @@ template <class Id> HELPER void place(
             if (ids32) ids32[pair] = (int)ids[pair];
         }
     }
-    for (int tile = block * THREADS + own; tile < tiles; tile += blocks * THREADS) {
-        int low = 0, high = experts - 1;
-        while (low < high) {
-            const int middle = (low + high) / 2;
-            if (ends[middle] > tile) high = middle; else low = middle + 1;
-        }
-        tile_experts[tile] = low;
-        tile_starts[tile] = tile < ends[low] ? firsts[low] + (tile - (low ? ends[low - 1] : 0)) * height : pairs;
-    }
+    list_tiles(tile_starts, tile_experts, firsts, ends, experts, tiles, height, pairs, blocks);
 }
 """
 
@@ -225,4 +233,4 @@ def text(target: str) -> str:
     """The kernels for a target, of ids in 32 and in 64 bits."""
     constants = f"#define THREADS {THREADS}\n#define EXPERTS {EXPERTS}\n#define AT_ONCE {AT_ONCE}"
     entries = (_ENTRIES.format(bits=bits, id=name) for bits, name in ((32, "int"), (64, "long long")))
-    return "".join([constants, _PRELUDES[target], _BODY, *entries])
+    return "".join([constants, PRELUDES[target], SUMS, _BODY, *entries])

@@ -87,3 +87,43 @@ def test_other_operands_are_refused(rocm: RocmTorch, name: str) -> None:
         ORDER(ids, given["experts"], height=given["height"])
     assert caught.value.diagnostic.code == "E401"
     assert not rocm.stub.launches
+
+
+def received(counts: Array, rows: int) -> tuple[Array, Array, Array]:
+    """Offsets, order and inverse of received rows as NumPy finds them."""
+    ranks, experts = counts.shape
+    owner: Array = np.repeat(np.array([*range(experts)] * ranks), counts.reshape(-1))
+    order = np.concatenate([np.argsort(owner, kind="stable"), np.arange(owner.size, rows)])
+    return np.concatenate([[0], np.cumsum(counts.sum(0))]), order, np.argsort(order, kind="stable")
+
+
+@pytest.mark.parametrize(("ranks", "experts", "spare"), [(4, 3, 0), (1, 8, 5), (8, 1, 0), (8, 64, 100)])
+def test_received_rows_are_sorted_by_expert(rocm: RocmTorch, ranks: int, experts: int, spare: int) -> None:
+    counts = np.random.default_rng(ranks).integers(0, 6, (ranks, experts))
+    counts[:, experts // 2] *= counts[:, 0] % 2
+    rows = int(counts.sum()) + spare
+    found = argus.received_order(rocm.tensor(counts, "torch.int32"), rows, height=4)
+    for held, each in zip((found.offsets, found.order, found.inverse), received(counts, rows), strict=True):
+        np.testing.assert_array_equal(held.array, each)
+    offsets = found.offsets.array
+    tiles = [(row, e) for e in range(experts) for row in range(offsets[e], offsets[e + 1], 4)]
+    assert list(zip(found.tile_starts.array, found.tile_experts.array, strict=False))[: len(tiles)] == tiles
+    assert (found.tile_starts.array[len(tiles) :] == rows - spare).all()
+    assert not rocm.stub.findings
+
+
+def test_wrong_numbers_of_received_rows_are_no_access_outside(rocm: RocmTorch) -> None:
+    counts = np.random.default_rng(5).integers(-(2**31), 2**31, (4, 16))
+    argus.received_order(rocm.tensor(counts, "torch.int32"), 100, height=16)
+    assert not rocm.stub.findings
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows", "said"), [((8,), 3, "ranks, experts"), ((64, 9), 3, "1 to 512"), ((2, 2), -1, "`rows` is -1")]
+)
+def test_other_numbers_of_received_rows_are_refused(
+    rocm: RocmTorch, shape: tuple[int, ...], rows: int, said: str
+) -> None:
+    with pytest.raises(ArgusError, match=said) as caught:
+        argus.received_order(rocm.tensor(np.zeros(shape), "torch.int32"), rows)
+    assert caught.value.diagnostic.code == "E401"

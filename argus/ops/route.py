@@ -7,6 +7,8 @@ from functools import partial
 from math import isfinite
 from typing import Any
 
+from attrs import frozen
+
 from argus.kernels.routing import FAMILIES, family
 from argus.kernels.schedules.routing import EXPERTS, MOST, Scoring
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
@@ -54,48 +56,59 @@ def route(
     _check(logits, k, scoring, bias, scale)
     x = copy_aligned(logits)
     (tokens, experts), index, used = x.shape, x.device.index, torch()
-    kind = TYPES[str(x.dtype)]
+    own = (str(x.dtype), experts, scoring, renormalize, bias is not None, index)
+    routing = _ROUTINGS.get(own) or _routing(own, x)
     factor = constant("route", scale, 1, "float32", index)
     with used.cuda.device(index):
         ids = used.empty((tokens, k), dtype=used.int32, device=x.device)
         if tokens == 0:
             return used.empty((tokens, k), dtype=used.float32, device=x.device), ids
-        biases = () if bias is None else (copy_aligned(bias),)
-        key = (tokens, experts, k, kind, scoring, bias is None, renormalize, index, unproved)
-        config = kernels_for("route", x).choose(kind, experts)
-        name = family(kind, scoring, renormalised=renormalize, biased=bias is not None)
-        stream = used.cuda.current_stream(index).cuda_stream
-        _choose(name, config, x, biases, ids, target_of(x), stream)
-        given = (x, *biases, ids, factor)
+        given = (x, ids, factor) if bias is None else (x, copy_aligned(bias), ids, factor)
+        places = tuple([each.data_ptr() for each in given])
+        routing.choose(places, used.cuda.current_stream(index).cuda_stream, tokens, experts, k)
+        key = (*own, tokens, k, unproved)
         ready = _READY.get(key)
         if ready is not None:
-            return ready(given, tuple([each.data_ptr() for each in given])), ids
-        candidate = Candidate(name, config, partial(_traced, name, config))
+            return ready(given, places), ids
         sizes = (("T", tokens), ("E", experts), ("K", k))
-        plan = Plan((((tokens, k), used.float32),), sizes, (candidate,), partial(_named, bias is not None))
+        result = ((tokens, k), used.float32)
+        plan = Plan((result,), sizes, (routing.candidate,), partial(_named, bias is not None))
         weights, product = launch(plan, given, unproved)
     if product is not None:
         store(_READY, key, product)
     return weights, ids
 
 
-def _choose(
-    name: str,
-    config: str,
-    x: Any,  # noqa: ANN401 reason: torch's
-    biases: tuple[Any, ...],
-    ids: Any,  # noqa: ANN401 reason: as above
-    target: str,
-    stream: int,
-) -> None:
-    """Launch what chooses the experts."""
+@frozen
+class _Routing:
+    """What calls with equal options share. chooses: the kernel that chooses, with its tokens of a block."""
+
+    candidate: Candidate
+    chooses: TextKernel
+    block: int
+    biased: bool
+    target: str
+    device: int
+
+    def choose(self, places: tuple[int, ...], stream: int, tokens: int, experts: int, k: int) -> None:
+        """Launch what chooses the experts. places: of scores, any biases, and numbers."""
+        numbers = (places[0], places[1] if self.biased else 0, places[2 if self.biased else 1], tokens, experts, k)
+        self.chooses.launch(self.target, self.device, stream, -(-tokens // self.block), *numbers)
+
+
+def _routing(own: tuple[str, int, Scoring, bool, bool, int], x: Any) -> _Routing:  # noqa: ANN401 reason: torch's
+    """Of a type, experts, scoring, whether weights are renormalised and biases are given, and a device."""
+    dtype, experts, scoring, renormalised, biased, index = own
+    kind = TYPES[dtype]
+    config = kernels_for("route", x).choose(kind, experts)
+    name = family(kind, scoring, renormalised=renormalised, biased=biased)
     cfg = FAMILIES[name].configs[config]
-    selection = Selection(TYPES[str(x.dtype)], cfg.lanes, cfg.vector * cfg.steps, cfg.vector, bool(biases))
-    kernel = TextKernel(SYMBOL, selection.text, THREADS, early=True)
-    (tokens, experts), choices = x.shape, ids.shape[1]
-    places = (x.data_ptr(), biases[0].data_ptr() if biases else 0, ids.data_ptr())
-    blocks = -(-tokens // selection.tokens)
-    kernel.launch(target, x.device.index, stream, blocks, *places, tokens, experts, choices)
+    selection = Selection(kind, cfg.lanes, cfg.vector * cfg.steps, cfg.vector, biased)
+    chooses = TextKernel(SYMBOL, selection.text, THREADS, early=True)
+    candidate = Candidate(name, config, partial(_traced, name, config))
+    made = _Routing(candidate, chooses, selection.tokens, biased, target_of(x), index)
+    store(_ROUTINGS, own, made)
+    return made
 
 
 def _named(biased: bool, *tensors: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's; a partial's
@@ -109,11 +122,13 @@ def _traced(name: str, config: str) -> Traced:
 
 _READY: dict[tuple[object, ...], Product] = {}
 """Launches of weights by what equal calls share."""
+_ROUTINGS: dict[tuple[object, ...], _Routing] = {}
 
 
 def clear_cache() -> None:
     """Drop the loaded kernels, and the constants on devices."""
     _READY.clear()
+    _ROUTINGS.clear()
     load_candidate.cache_clear()
     constant.cache_clear()
 

@@ -21,7 +21,7 @@ from argus.runtime.gpu.find import find_driver
 from argus.solvers.cache import default_folder
 
 
-@frozen
+@frozen(cache_hash=True)
 class TextKernel:
     """An entry point of a text. texts: the text for each target. threads: of a block. early: it waits for the launch
     before itself, so that it may begin before that has ended.

@@ -15,6 +15,7 @@ from argus.kernels.schedules.routing import MOST
 THREADS = 128
 SYMBOL = "choose_experts"
 _BITS = {"bf16": 16, "f16": 16, "f32": 32}
+_INFINITE = {"bf16": "0x7F80u", "f16": "0x7C00u", "f32": "0x7F800000u"}
 
 _PRELUDES: Mapping[str, str] = {
     "sm_90a": r"""
@@ -81,9 +82,9 @@ template <class T> HELPER T most_of(T x) {
 
 struct alignas(sizeof(score_t) * VECTOR) Scores { score_t at[VECTOR]; };
 
-// Integers of the order of floats; both zeros are one.
+// Integers of the order of floats; both zeros are one, and what is not a number is the largest.
 HELPER word_t ordered(float x) {
-    const word_t bits = bits_of(x + 0.0f);
+    const word_t bits = x == x ? bits_of(x + 0.0f) : 0x7FFFFFFFu;
     return bits >> 31 ? ~bits : bits | 0x80000000u;
 }
 HELPER key_t key_of(score_t x, int expert, const float* biases) {
@@ -93,7 +94,7 @@ HELPER key_t key_of(score_t x, int expert, const float* biases) {
 #elif WIDE
     return (key_t)ordered(x) << 32 | (0xFFFFFFFFu - expert);
 #else
-    const word_t bits = x == 0x8000u ? 0u : x;
+    const word_t bits = x == 0x8000u ? 0u : (x & 0x7FFFu) > INFINITE ? 0x7FFFu : x;
     return (bits >> 15 ? 0xFFFFu - bits : bits | 0x8000u) << 16 | (word_t)(0xFFFF - expert);
 #endif
 }
@@ -175,6 +176,7 @@ class Selection:
             "VECTOR": self.vector,
             "BIASED": int(self.biased),
             "WIDE": int(wide),
+            "INFINITE": _INFINITE[self.kind],
             "AS_FLOAT(x)": {"bf16": "from_bf16(x)", "f16": "from_f16(x)", "f32": "(x)"}[self.kind],
         }
         types = f"using score_t = {'float' if self.kind == 'f32' else 'unsigned short'};\n"

@@ -101,7 +101,7 @@ EDITS: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.share(8)
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     made = twin(FAMILIES[BIASED], choose("bf16", 64), schedule, EDITS[name])

@@ -54,6 +54,20 @@ def test_experts_are_the_largest_and_weights_their_scores(rocm: RocmTorch, case:
     assert len(rocm.stub.launches) == 4
 
 
+@pytest.mark.share(3)
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float32"])
+def test_a_score_that_is_not_a_number_has_no_finite_weight(rocm: RocmTorch, kind: str, k: int) -> None:
+    logits = rocm.normal(4, 8, dtype=f"torch.{kind}")
+    logits.array[1, 5] = np.nan
+    logits.array[2, 7] = -logits.array[1, 5]
+    logits.array[3, 0] = np.inf
+    weights, ids = ROUTE(logits, k, scoring="sigmoid", renormalize=True)
+    assert (ids.array[1:, 0] == [5, 7, 0]).all()
+    assert np.isfinite(weights.array[[0, 3]]).all()
+    assert not np.isfinite(weights.array[[1, 2]]).any()
+
+
 WRONG: dict[str, tuple[int, int]] = {
     "a smaller one": (2, 11),
     "one twice": (2, 1),

@@ -198,7 +198,7 @@ ENTRIES: tuple[Entry, ...] = (
         "compiler warns of a mistake",
         "The compiler warns that the generated code uses a variable before it is set, hides one, or loses bits.",
     ),
-    Entry("E308", "hoisted wait", "The compiler waits for products ahead of what the program overlaps with them."),
+    Entry("E308", "hoisted wait", "The compiler waits before what is to overlap, or moves code across a wait."),
     Entry(
         "E309",
         "division by a subroutine",

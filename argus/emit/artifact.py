@@ -19,6 +19,7 @@ from argus.emit.cuda.machine_code import MachineCode
 from argus.emit.cuda.plan import Plan, TensorMap, uses_pdl
 from argus.emit.cuda.ptxas import AssemblerReport
 from argus.emit.guards import Guard, others_read
+from argus.emit.hip.code_intervals import CodeIntervals
 from argus.emit.hip.resource_report import ResourceReport
 from argus.emit.scope import described_buffers
 
@@ -111,7 +112,8 @@ class LaunchInfo:
 class Artifact:
     """A compiled kernel. warnings: likely performance faults, such as register spills (E305).
 
-    assembly: None if the compiler writes no assembly file. machine_code: what was read from it, None if it was not.
+    assembly: None if the compiler writes no assembly file. machine_code, code_intervals: what was read from the code of
+    sm_90a and of gfx942, None if it was not.
     """
 
     name: str
@@ -125,6 +127,7 @@ class Artifact:
     launch: LaunchInfo
     warnings: tuple[Diagnostic, ...] = ()
     machine_code: MachineCode | None = None
+    code_intervals: CodeIntervals | None = None
 
 
 def launch_info(kernel: Kernel, symbol: str, written: frozenset[str], guards: Sequence[Guard] = ()) -> LaunchInfo:

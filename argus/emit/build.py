@@ -8,23 +8,25 @@ import tempfile
 from pathlib import Path
 
 import platformdirs
+from attrs import frozen
 
 from argus.core.cost import Compiled
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.ir import Copy, Kernel, walk
+from argus.core.ir import Copy, Kernel, Stmt, walk
 from argus.core.target import TARGETS, Target
 from argus.emit.artifact import Artifact, artifact_json, cuda_launch, launch_info, spill_warnings
 from argus.emit.cuda.code_warnings import cuda_warnings
-from argus.emit.cuda.emitted_lines import statements_of_lines
 from argus.emit.cuda.machine_code import MachineCode, machine_code
 from argus.emit.cuda.nvdisasm import disassemble, disassembler
 from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import parse_report as parse_assembler_report
 from argus.emit.cuda.sass import named, parse
 from argus.emit.cuda.text import CudaText, cuda_text
+from argus.emit.emitted_lines import statements_of_lines
 from argus.emit.guards import guards
+from argus.emit.hip.code_intervals import CodeIntervals, code_intervals, moved_warnings, numbers_of_lines
 from argus.emit.hip.resource_report import ResourceReport, parse_report
-from argus.emit.hip.text import hip_texts
+from argus.emit.hip.text import compiled_texts, hip_statements
 from argus.emit.hip.toolchain import Compiled as CompiledHip
 from argus.emit.hip.toolchain import compile_hip, write_files
 from argus.emit.names import assign_names, file_stem
@@ -46,7 +48,8 @@ def build(
     target: the machine, or its name; the kernel's own by default. directory: where NAME.hip, NAME.s, NAME.hsaco
     and NAME.json go (NAME.cu, NAME.cubin and NAME.json for sm_90a); by default a folder of the user's cache, named
     after the text's digest. lines: whether sm_90a code carries line information for profilers. read_code: whether to
-    read what became of the schedule from sm_90a code with lines, if the disassembler is installed.
+    read what became of the schedule: from sm_90a code with lines, if the disassembler is installed, and from the
+    assembly of gfx942, which then has lines.
 
     Raises:
         ArgusError: E301 for a target that is unknown or not the kernel's, E302 if the output cannot be written,
@@ -55,7 +58,8 @@ def build(
     _check_target(kernel, target)
     if kernel.target.name == "sm_90a":
         return _build_cuda(kernel, directory, lines=lines, read_code=read_code and lines)
-    text, made, report = _compiled_hip(kernel, directory)
+    found = _compiled_hip(kernel, directory, read_code=read_code)
+    made, report, read = found.made, found.report, found.read
     stem, place = file_stem(kernel), made.code.parent
     stored = frozenset(s.target.buffer.name for s in walk(kernel.body) if isinstance(s, Copy))
     names = assign_names(kernel)
@@ -65,32 +69,47 @@ def build(
     return Artifact(
         kernel.name,
         kernel.target.name,
-        text,
+        found.text,
         made.source,
         made.assembly,
         made.code,
         description,
         report,
         launch,
-        spill_warnings(kernel, report),
+        (*spill_warnings(kernel, report), *(() if read is None else moved_warnings(kernel, read))),
+        code_intervals=read,
     )
 
 
-def _compiled_hip(kernel: Kernel, directory: Path | None) -> tuple[str, CompiledHip, ResourceReport]:
-    """The text, its files and its resources; with addresses computed anew in loops if fewer registers spill so."""
-    preferred, *others = hip_texts(kernel)
+@frozen
+class _BuiltHip:
+    text: str
+    made: CompiledHip
+    report: ResourceReport
+    read: CodeIntervals | None
+
+
+def _compiled_hip(kernel: Kernel, directory: Path | None, *, read_code: bool) -> _BuiltHip:
+    """The first text without registers that spill, or that with the fewest; its files and its resources."""
+    preferred, *others = compiled_texts(kernel)
     stem = file_stem(kernel)
     place = _cache_directory(stem, preferred) if directory is None else directory
 
-    def compiled(text: str) -> tuple[str, CompiledHip, ResourceReport]:
-        made = compile_hip(text, stem, place, COMPILE_SECONDS)
-        return text, made, parse_report(made.remarks, made.assembly_text)
+    def compiled(text: str) -> _BuiltHip:
+        statements = hip_statements(kernel, text) if read_code else ()
+        numbers = numbers_of_lines(statements)
+        made = compile_hip(text, stem, place, COMPILE_SECONDS, lines=read_code, numbers=numbers)
+        symbol = assign_names(kernel).kernel
+        read = code_intervals(kernel, made.assembly_text, symbol, statements) if read_code else None
+        return _BuiltHip(text, made, parse_report(made.remarks, made.assembly_text), read)
 
-    best = compiled(preferred)
-    for text in others if best[2].spills else ():
-        other = compiled(text)
-        best = other if other[2].scratch_bytes < best[2].scratch_bytes else compiled(preferred)
-    return best
+    best = last = compiled(preferred)
+    for text in others:
+        if not best.report.spills:
+            break
+        last = compiled(text)
+        best = last if last.report.scratch_bytes < best.report.scratch_bytes else best
+    return best if best is last else compiled(best.text)
 
 
 def compile_resources(kernel: Kernel) -> Compiled:
@@ -129,7 +148,12 @@ def _build_cuda(kernel: Kernel, directory: Path | None, *, lines: bool, read_cod
 def _machine_code(kernel: Kernel, made: CudaText, cubin: bytes) -> MachineCode:
     """Read machine code that was compiled with line information. Raises ArgusError (E304)."""
     function = named(parse(disassemble(cubin, kernel.name)), made.symbol)
-    return machine_code(function, statements_of_lines(kernel), kernel.body)
+    return machine_code(function, cuda_statements(kernel), kernel.body)
+
+
+def cuda_statements(kernel: Kernel) -> tuple[Stmt | None, ...]:
+    """The innermost statement that emitted each line of `cuda_text(kernel).text`; None for lines of no statement."""
+    return statements_of_lines(kernel, lambda mark: cuda_text(kernel, mark).text)
 
 
 def _check_target(kernel: Kernel, target: Target | str | None) -> None:

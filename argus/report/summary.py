@@ -21,6 +21,7 @@ from argus.core.verdict import (
 from argus.emit.artifact import Artifact, report_data
 from argus.emit.cuda.machine_code import MachineCode
 from argus.emit.cuda.ptxas import AssemblerReport
+from argus.emit.hip.code_intervals import CodeIntervals
 from argus.emit.hip.resource_report import ResourceReport
 from argus.report.diagnostic_text import to_json
 from argus.report.machine_code import machine_code_json, machine_code_rows
@@ -172,6 +173,7 @@ def artifact_lines(artifact: Artifact) -> Iterator[str]:
     match artifact.report:
         case ResourceReport():
             yield from _cdna_lines(artifact.report)
+            yield from _interval_lines(artifact.code_intervals)
         case AssemblerReport():
             yield from _hopper_lines(artifact.report, artifact.launch.shared_bytes)
             yield from _code_lines(artifact.machine_code)
@@ -192,6 +194,16 @@ def _cdna_lines(report: ResourceReport) -> Iterator[str]:
     yield from _row("LDS", f"{report.lds_bytes:,} bytes a block")
     yield from _row("occupancy", f"{report.occupancy} waves a SIMD")
     yield from _row("instructions", _mix(report))
+
+
+def _interval_lines(found: CodeIntervals | None) -> Iterator[str]:
+    if found is None or not found.boundaries[0]:
+        return
+    there, kept = found.boundaries
+    moved, unknown = sum(each.count for each in found.moved), found.unplaced
+    placed = f"{found.placed} instructions in their places"
+    others = [f"{moved} moved"] * bool(moved) + [f"{unknown} of no known line"] * bool(unknown)
+    yield from _row("waits", ", ".join([f"{kept} of {there} waits and barriers in the code", placed, *others]))
 
 
 def _hopper_lines(report: AssemblerReport, shared: int) -> Iterator[str]:

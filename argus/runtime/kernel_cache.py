@@ -20,7 +20,7 @@ from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.emit.build import build
 from argus.emit.build_program import build_program
 from argus.emit.cuda.text import cuda_text
-from argus.emit.hip.text import hip_texts
+from argus.emit.hip.text import compiled_texts
 from argus.emit.names import file_stem
 from argus.report.summary import assumptions, verdict_word
 from argus.runtime.proof_records import CachedVerdict, read_record, write_record
@@ -117,7 +117,7 @@ def _folder_of_program(program: Program, folder: Path | None) -> Path:
 
 def _texts(kernel: Kernel) -> str:
     """All that a build compiles."""
-    return "\0".join(hip_texts(kernel)) if kernel.target.name == "gfx942" else cuda_text(kernel).text
+    return "\0".join(compiled_texts(kernel)) if kernel.target.name == "gfx942" else cuda_text(kernel).text
 
 
 @cache

@@ -29,6 +29,8 @@ from argus.language import Tensor, block_id, ceil_div, copy, f32, gfx942, kernel
 from tests.emit import host
 
 FULL = Cdna3Staged(bm=256, bn=256, run=8, vector=8, swizzle=True)
+_PASSES = re.compile(r" *#pragma unroll\n.*\n *held\(acc_\[at\]\);\n")
+"""They hold products whose sums are not in accumulation registers between waits."""
 SMALL = Cdna3Staged(bm=128, bn=128, bk=64, mfma=16, run=8, vector=8, swizzle=True, guarded=True, unroll=2)
 
 
@@ -129,7 +131,7 @@ def test_nothing_else_of_a_kernel_changes() -> None:
 
 def test_the_text_differs_by_what_keeps_sums_there() -> None:
     plain, kept = traced(SMALL), traced(evolve(SMALL, agprs=True))
-    before = hip_text(plain).replace(plain.name, "").splitlines()
+    before = _PASSES.sub("", hip_text(plain)).replace(plain.name, "").splitlines()
     after = hip_text(kept).replace(kept.name, "").splitlines()
     more = [line.strip() for line in after if line not in before]
 

@@ -6,8 +6,8 @@ import pytest
 
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import For, Mma, Wait, walk
+from argus.emit.build import cuda_statements
 from argus.emit.cuda import nvdisasm
-from argus.emit.cuda.emitted_lines import statements_of_lines
 from argus.emit.cuda.flow import flow_of
 from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.sass import Instruction, named, parse
@@ -80,7 +80,7 @@ def test_a_jump_through_a_register_is_told() -> None:
 
 def test_each_emitted_line_has_its_statement() -> None:
     kernel = exponentials_under_products.trace()
-    lines, statements = cuda_text(kernel).text.splitlines(), statements_of_lines(kernel)
+    lines, statements = cuda_text(kernel).text.splitlines(), cuda_statements(kernel)
     (product,) = (stmt for stmt in walk(kernel.body) if isinstance(stmt, Mma))
     (wait,) = (stmt for stmt in walk(kernel.body) if isinstance(stmt, Wait))
     (loop,) = (stmt for stmt in walk(kernel.body) if isinstance(stmt, For))
@@ -100,7 +100,7 @@ def test_groups_and_waits_of_compiled_code_have_their_lines() -> None:
     kernel = exponentials_under_products.trace()
     made = cuda_text(kernel)
     text = nvdisasm.disassemble(compile_cuda(made.text, made.symbol).cubin, kernel.name)
-    statements = statements_of_lines(kernel)
+    statements = cuda_statements(kernel)
     of = {each.opcode: statements[each.line - 1] for each in named(parse(text), made.symbol).instructions}
 
     assert isinstance(of["WARPGROUP.ARRIVE"], Mma)

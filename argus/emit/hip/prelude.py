@@ -48,11 +48,34 @@ HELPER int floor_div(int a, int b) { return a / b - (a % b != 0 && (a % b < 0) !
 HELPER int floor_mod(int a, int b) { return a - floor_div(a, b) * b; }
 HELPER int min(int a, int b) { return a < b ? a : b; }
 HELPER int max(int a, int b) { return a > b ? a : b; }
-LONG_HELPERSHELPER void meet() {  // workgroup barrier; the compiler moves no LDS access across it
+LONG_HELPERS#define HOLDS 1  // whether the compiler moves nothing across a wait or a barrier
+HELPER void fenced() {
+    if (!HOLDS) return;
+    __builtin_amdgcn_sched_barrier(0);
+    asm volatile("" : : : "memory");
+}
+template <int COUNTS> HELPER void wait() {  // until the counters are as s_waitcnt encodes them
+    fenced();
+    asm volatile("// wait %0" : : "n"(COUNTS));
+    fenced();
+    __builtin_amdgcn_s_waitcnt(COUNTS);
+    fenced();
+}
+HELPER void meet() {  // workgroup barrier; the compiler moves no LDS access across it
+    fenced();
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup", "local");
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup", "local");
+    fenced();
+}
+template <class T> HELPER void held(T& x) {  // x, computed before and used after
+    if (HOLDS) { asm volatile("" : "+v"(x)); }
 }
 """
 
 PRELUDE = _PRELUDE.replace("LONG_HELPERS", LONG_HELPERS).replace("DESCRIPTOR_BYTES", f"0x{DESCRIPTOR_BYTES:X}u")
+
+
+def loosened(text: str) -> str:
+    """A text in which the compiler may move instructions across waits and barriers, which takes fewer registers."""
+    return text.replace("#define HOLDS 1 ", "#define HOLDS 0 ", 1)

@@ -7,7 +7,7 @@ rely on them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
 from typing import assert_never
 
@@ -50,15 +50,18 @@ from argus.core.memory.placement import alignment, padded_bytes
 from argus.emit.address import size_in_bytes
 from argus.emit.copies import copy_lines
 from argus.emit.elements import CHOSEN, chooses_registers, map_lines
+from argus.emit.emitted_lines import statements_of_lines
 from argus.emit.faults import emitted_at, not_built
 from argus.emit.fold_text import fold_lines
 from argus.emit.fp8 import CONVERSIONS, converts_fp8
 from argus.emit.guards import guard_text
 from argus.emit.hip.accumulation import ACCUMULATION, move_to_agprs, reserve_agprs, uses_agprs
 from argus.emit.hip.direct import DIRECT, direct_lines, uses_direct_loads
+from argus.emit.hip.holding import Held, held_products
+from argus.emit.hip.intervals import Boundary
 from argus.emit.hip.lanes import LANES, reads_lanes
 from argus.emit.hip.mma import INTEGERS, accumulator_type, mma_lines, multiplies_integers
-from argus.emit.hip.prelude import PRELUDE
+from argus.emit.hip.prelude import PRELUDE, loosened
 from argus.emit.hip.recompute import OPAQUE, recomputing, with_own_thread
 from argus.emit.hip.reductions import REDUCTIONS, uses_reductions
 from argus.emit.hip.tile_order import AXES, REMAP, REMAPPED, block_coordinates, xcd_remap
@@ -74,19 +77,34 @@ _POLICIES: Mapping[PolicyName, str] = {
 }
 
 
+def compiled_texts(kernel: Kernel) -> tuple[str, ...]:
+    """The texts that a build compiles until one spills no registers. Raises as `hip_text` does."""
+    texts = hip_texts(kernel)
+    return tuple(dict.fromkeys((*texts, *map(loosened, texts))))
+
+
 def hip_texts(kernel: Kernel) -> tuple[str, ...]:
     """The texts that a build chooses from, the preferred one first, each with the guards of data contracts.
 
-    Raises as `hip_text` does.
+    Those that `loosened` makes of them are left out: they differ in the prelude alone. Raises as `hip_text` does.
     """
     guards = guard_text(kernel, assign_names(kernel))
     return tuple(dict.fromkeys(hip_text(kernel, recompute=anew) + guards for anew in (False, True)))
 
 
-def hip_text(kernel: Kernel, *, recompute: bool = False) -> str:
+def hip_statements(kernel: Kernel, text: str) -> tuple[Stmt | None, ...]:
+    """The innermost statement that emitted each line of one of `compiled_texts`; None for lines of no statement."""
+    first = hip_texts(kernel)[0]
+    recompute = text not in (first, loosened(first))
+    found = statements_of_lines(kernel, lambda mark: hip_text(kernel, recompute=recompute, mark=mark))
+    return found + (None,) * (text.count("\n") + 1 - len(found))
+
+
+def hip_text(kernel: Kernel, *, recompute: bool = False, mark: Callable[[Stmt], str] | None = None) -> str:
     """Emit the file, without guards. Tags and assertions do not change the text.
 
-    recompute: whether copies in loops compute their addresses anew.
+    recompute: whether copies in loops compute their addresses anew. mark: what the comment ahead of a statement says,
+    one line; by default FILE:LINE of the user's program.
     Raises ArgusError: E301 for a target other than gfx942, E501 for a construct without an emitted form.
     """
     if kernel.target.name != "gfx942":
@@ -95,7 +113,8 @@ def hip_text(kernel: Kernel, *, recompute: bool = False) -> str:
     if len(kernel.blocks) > len(AXES) or kernel.cluster != (1,):
         raise not_built("a grid of more than three axes, or a cluster", kernel.span, kernel.name)
     scope = scope_of(kernel)
-    writer = _Writer(scope, wait_counts(kernel, scope), kernel.target.unit, recompute)
+    held = held_products(kernel, scope)
+    writer = _Writer(scope, wait_counts(kernel, scope), kernel.target.unit, recompute, held, mark or source_line)
     lines = [*_heading(kernel, scope), *(f"    {line}" for line in _locals(kernel, scope))]
     lines += [f"    {line}" for line in writer.body(kernel.body)]
     parts = (
@@ -147,6 +166,8 @@ class _Writer:
     waits: Mapping[Wait, int]
     unit: int
     recompute: bool
+    held: Mapping[Boundary, Held]
+    mark: Callable[[Stmt], str]
     in_loop: bool = False
 
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
@@ -154,7 +175,7 @@ class _Writer:
             with emitted_at(stmt.span):
                 lines = [] if isinstance(stmt, Policy) and stmt.name == REMAPPED else self._stmt(stmt)
             if lines:
-                yield f"// {source_line(stmt)}"
+                yield f"// {self.mark(stmt)}"
                 yield from lines
 
     def _stmt(self, stmt: Stmt) -> list[str]:
@@ -175,9 +196,9 @@ class _Writer:
             case Mma():
                 return mma_lines(stmt, self.scope)
             case Wait():
-                return [self._wait(stmt)]
+                return self._held(stmt, self._wait(stmt))
             case Sync():
-                return [_sync(stmt)]
+                return self._held(stmt, _sync(stmt))
             case Policy():
                 return [_policy(stmt)]
             case For():
@@ -207,13 +228,17 @@ class _Writer:
             return f"{accumulator_type(buffer, width)} {name}[{values // width}];"
         return f"alignas(16) {c_type(buffer.dtype)} {name}[{values}];"
 
+    def _held(self, stmt: Boundary, line: str) -> list[str]:
+        around = self.held[stmt]
+        return [*around.ahead, line, *around.behind]
+
     def _wait(self, stmt: Wait) -> str:
         if stmt.of != "all":
             raise not_built("a wait for reads only", stmt.span)
         count = self.waits[stmt]
         immediate = wait_immediate(stmt.queue, count)
         counter = "vmcnt" if stmt.queue == "vmem" else "lgkmcnt"
-        return f"__builtin_amdgcn_s_waitcnt(0x{immediate:04X});  // {counter}({count})"
+        return f"wait<0x{immediate:04X}>();  // {counter}({count})"
 
     def _for(self, stmt: For) -> list[str]:
         name = self.scope.names.symbols[stmt.symbol]

@@ -7,7 +7,7 @@ import importlib.util
 import os
 import sys
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,27 +47,48 @@ def compiler_present() -> bool:
     return importlib.util.find_spec("ziglang") is not None
 
 
-def compile_hip(text: str, stem: str, directory: Path, timeout: float, *, lines: bool = False) -> Compiled:
+def compile_hip(
+    text: str,
+    stem: str,
+    directory: Path,
+    timeout: float,
+    *,
+    lines: bool = False,
+    numbers: Sequence[int] = (),
+) -> Compiled:
     """Compile for gfx942 and write `stem`.hip, .s and .hsaco into the directory after all three steps succeed.
 
     timeout: seconds that each of the three steps may take. lines: whether the code object gets a line table, in which
-    the code of a helper has the line that calls it; the machine code is the same.
+    the code of a helper has the line that calls it; the machine code is the same. numbers: under which number each line
+    of the text stands in that table, by default its own.
     Raises ArgusError: E302 if a file cannot be written, E303 if the compiler is missing, E304 if it fails, E307 if it
     warns of a mistake.
     """
     if not compiler_present():
         raise _missing(stem)
     with _scratch(directory, stem) as scratch:
-        _write(scratch / f"{stem}.hip", text.replace(*_HELPERS, 1) if lines else text)
+        _write(scratch / f"{stem}.hip", "\n".join(_located(text, numbers)) if lines else text)
         options = (*_CLANG, *(_LINES if lines else ()))
         remarks = _run(("clang", *options, f"{stem}.hip", "-o", f"{stem}.s"), scratch, stem, timeout)
         if found := [line for line in remarks.splitlines() if ": warning: " in line]:
             raise warned(stem, found)
         _run(("clang", *_ASSEMBLER, f"{stem}.s", "-o", f"{stem}.o"), scratch, stem, timeout)
         _run(("ld.lld", "-shared", f"{stem}.o", "-o", f"{stem}.hsaco"), scratch, stem, timeout)
+        _write(scratch / f"{stem}.hip", text)
         assembly = (scratch / f"{stem}.s").read_text(encoding="utf-8")
         source, listing, code = (_publish(scratch / f"{stem}{end}", directory) for end in (".hip", ".s", ".hsaco"))
     return Compiled(source, listing, code, assembly, remarks)
+
+
+def _located(text: str, numbers: Sequence[int]) -> Iterator[str]:
+    """The lines of a text that is compiled with lines."""
+    rows = text.replace(*_HELPERS, 1).split("\n")
+    follows = 1
+    for row, number in zip(rows, numbers or range(1, len(rows) + 1), strict=True):
+        if number != follows:
+            yield f"#line {number}"
+        yield row
+        follows = number + 1
 
 
 def write_files(files: Mapping[str, str | bytes], directory: Path, stem: str) -> tuple[Path, ...]:

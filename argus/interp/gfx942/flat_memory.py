@@ -39,7 +39,7 @@ def _only(wave: Wave, lanes: Mask) -> Generator[None]:
         wave.active, wave.full = active, full
 
 
-def _places(wave: Wave, instruction: Instruction) -> Array:
+def scratch_places(wave: Wave, instruction: Instruction) -> Array:
     """Bytes of a scratch instruction from the start of a lane's memory."""
     at = np.full(wave.active.shape, instruction.immediate, np.int64)
     if "vaddr" in instruction.flags:
@@ -118,7 +118,7 @@ def _write(wave: Wave, instruction: Instruction, words: Array, holes: Array, fin
 
 def _scratch_load(size: int, finish: Finish | None) -> Run:
     def run(group: Group, wave: Wave, instruction: Instruction) -> None:
-        places = _places(wave, instruction)
+        places = scratch_places(wave, instruction)
         lanes = _inside(group, wave, instruction, places, wave.active, size)
         words, holes = _load_private(wave, places, lanes, size)
         _write(wave, instruction, words, holes, finish, size)
@@ -130,7 +130,7 @@ def _scratch_load(size: int, finish: Finish | None) -> Run:
 def _scratch_store(size: int, shift: int) -> Run:
     def run(group: Group, wave: Wave, instruction: Instruction) -> None:
         words, holes = _data(wave, instruction, shift)
-        places = _places(wave, instruction)
+        places = scratch_places(wave, instruction)
         lanes = _inside(group, wave, instruction, places, wave.active, size)
         _store_private(wave, places, lanes, words, holes, size)
         _issue(wave, instruction, "vector")

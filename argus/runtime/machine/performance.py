@@ -11,11 +11,12 @@ from attrs import frozen
 from argus.core.cost.dies import DIE_MACHINES, DieMachine
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
+from argus.emit.hip.text import compiled_texts
 from argus.interp.gfx942.code_object import Descriptor
 from argus.interp.gfx942.dispatch import Extents, triple
 from argus.interp.gfx942.timing.predict import CodePrediction, Launch, predict
 from argus.interp.interpret import check_assumptions
-from argus.runtime.cpu.validate import every_text
+from argus.runtime.cpu.validate import emitted
 from argus.runtime.expressions import value_of
 from argus.runtime.machine.launch import MachineCode, compiled
 from argus.runtime.machine.validate import no_machine_code
@@ -70,13 +71,19 @@ def machine_of(name: str) -> DieMachine:
 
 
 def built(kernel: Kernel) -> MachineCode:
-    """The code that a build takes: of several texts the one with the least scratch memory."""
-    preferred, *others = (lambda each=each: compiled(kernel, each.text, each.info) for each in every_text(kernel))
-    best = preferred()
-    for other in others if _scratch(best) else ():
-        made = other()
+    """The code that a build takes: of several texts the first without scratch memory, or that with the least."""
+    every = compiled_texts(kernel)
+    best = _compiled(kernel, every[0])
+    for text in every[1:]:
+        if not _scratch(best):
+            break
+        made = _compiled(kernel, text)
         best = made if _scratch(made) < _scratch(best) else best
     return best
+
+
+def _compiled(kernel: Kernel, text: str) -> MachineCode:
+    return compiled(kernel, text, emitted(kernel).info)
 
 
 def _scratch(made: MachineCode) -> int:

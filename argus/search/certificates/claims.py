@@ -12,7 +12,7 @@ from argus.core.ir import Kernel
 from argus.core.serde import write
 from argus.core.verdict import Proved, Report
 from argus.emit.cuda.text import cuda_text
-from argus.emit.hip.text import hip_texts
+from argus.emit.hip.text import compiled_texts
 from argus.report.summary import assumptions, numbered, results, verdict_word
 from argus.search.certificates.certificate import File, Invariant, Proof, Time
 from argus.search.evaluation.judgement import Reward
@@ -43,7 +43,7 @@ def _relative(file_entry: str) -> str:
 
 def emit_sources(kernel: Kernel) -> tuple[str, ...]:
     """The sources of a kernel that a build chooses from. Raises ArgusError (E501)."""
-    return (cuda_text(kernel).text,) if kernel.target.name == "sm_90a" else hip_texts(kernel)
+    return (cuda_text(kernel).text,) if kernel.target.name == "sm_90a" else compiled_texts(kernel)
 
 
 TEXT_KNOBS: Mapping[str, str] = {"kind": "text"}

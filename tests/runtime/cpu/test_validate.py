@@ -49,8 +49,8 @@ def test_the_text_of_a_proved_kernel_agrees_with_the_interpreter(name: str) -> N
 
 
 FAULTS = [
-    pytest.param(CDNA3, "__builtin_amdgcn_s_waitcnt(0x0F70);", ";", id="no wait for global loads"),
-    pytest.param(CDNA3, "__builtin_amdgcn_s_waitcnt(0xC07F);", ";", id="no wait for LDS"),
+    pytest.param(CDNA3, "wait<0x0F70>();", ";", id="no wait for global loads"),
+    pytest.param(CDNA3, "wait<0xC07F>();", ";", id="no wait for LDS"),
     pytest.param(CDNA3, "meet();", ";", id="no barrier"),
     pytest.param(CDNA3, "thread_ >> 2", "thread_ >> 3", id="another lane's row"),
     pytest.param(HOPPER, "wgmma_wait<0>();", ";", id="no wait for wgmma"),

@@ -55,6 +55,8 @@ inline void __builtin_amdgcn_sched_barrier(int) {}
 inline void __builtin_amdgcn_sched_group_barrier(int, int, int) {}
 inline void __builtin_amdgcn_s_barrier(HERE) { cpu_meet_block(line); }
 inline void meet(HERE) { cpu_meet_block(line); }
+template <int COUNTS> inline void wait(HERE) { cpu_waitcnt(COUNTS, line); }
+template <class T> inline void held(T& x) {}
 inline f32 __builtin_amdgcn_rcpf(f32 x) { return 1.0f / x; }
 inline f32 cpu_max(f32 a, f32 b) { return a != a ? b : b != b ? a : a > b ? a : b; }
 inline f32 cpu_min(f32 a, f32 b) { return a != a ? b : b != b ? a : a < b ? a : b; }

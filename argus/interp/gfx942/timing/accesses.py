@@ -7,17 +7,20 @@ LDS serves fixed groups of lanes, each in as many cycles as the most accessed ba
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 from attrs import frozen
 
 from argus.core.cost.dies import DieMachine
 from argus.core.memory.banks import cycles
 from argus.core.phases import PHASES, Direction, Phases
+from argus.interp.gfx942.flat_memory import scratch_places
 from argus.interp.gfx942.global_memory import addresses, buffer_offsets
 from argus.interp.gfx942.instruction import Instruction, Vector
-from argus.interp.gfx942.state import Array, Group, Wave
+from argus.interp.gfx942.state import LANES, Array, Group, Wave
 
 LINE = 128
 """Bytes of a cache line [AMD CDNA 3 white paper]."""
@@ -111,3 +114,22 @@ def lines_of(group: Group, wave: Wave, instruction: Instruction, access: Global)
         offsets, lanes = addresses(group, wave, instruction)
     first, last = offsets // LINE, (offsets + access.size - 1) // LINE
     return [np.unique(np.concatenate((first[row][lanes[row]], last[row][lanes[row]]))) for row in range(len(offsets))]
+
+
+def scratch_lines(
+    wave: Wave, instruction: Instruction, access: Global, rows: npt.NDArray[np.int64]
+) -> Iterator[npt.NDArray[np.int64]]:
+    """The cache lines of each row's access to scratch memory, of which no two waves share any.
+
+    rows: the workgroup (x, y, z) and the wave of each. A dword of all lanes is contiguous in memory [LLVM AMDGPU user
+    guide, "Memory Spaces": private memory is swizzled by lane], so that it takes LANES * 4 bytes. The numbers are
+    negative, apart from those of tensors.
+    """
+    places = scratch_places(wave, instruction)
+    words = (access.size + 3) // 4
+    each = LANES * 4 // LINE
+    for row, (x, y, z, number) in enumerate(rows.tolist()):
+        owner = ((z << 20 | y) << 20 | x) << 4 | number
+        first = np.unique(places[row][wave.active[row]]) // 4
+        dwords = np.unique(first[:, None] + np.arange(words)).astype(np.int64)
+        yield -1 - (owner % (1 << 40) << 20) - (dwords[:, None] * each + np.arange(each)).ravel()

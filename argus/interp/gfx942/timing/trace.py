@@ -32,7 +32,7 @@ from argus.interp.gfx942.memory import memory_of
 from argus.interp.gfx942.races import Races
 from argus.interp.gfx942.state import LANES, Array, Group, Wave, new_wave, vector_registers
 from argus.interp.gfx942.step import Step, step_at
-from argus.interp.gfx942.timing.accesses import global_access, lines_of, local_access, local_cycles
+from argus.interp.gfx942.timing.accesses import global_access, lines_of, local_access, local_cycles, scratch_lines
 
 _APART = 1 << 40
 """Bytes between tensors: no two share a line. Tensors lie far from what is executed on."""
@@ -120,14 +120,14 @@ class _Tracer:
                     step.run(group, wave)
                     return
                 if instruction.address not in path.accesses:
-                    path.accesses[instruction.address] = self._accesses(group, wave, step)
+                    path.accesses[instruction.address] = self._accesses(path, step)
                 _clear(wave, step)
             case _:
                 step.run(group, wave)
                 wave.state = "ready" if wave.state == "at barrier" else wave.state
 
-    def _accesses(self, group: Group, wave: Wave, step: Step) -> list[Access]:
-        instruction = step.instruction
+    def _accesses(self, path: _Path, step: Step) -> list[Access]:
+        instruction, wave, group = step.instruction, path.wave, path.group
         if step.unit == "lds":
             local = local_access(instruction.row.name)
             assert local is not None
@@ -137,6 +137,8 @@ class _Tracer:
             return [Access(local=int(each)) for each in found]
         outer = global_access(instruction.row.name)
         assert outer is not None
+        if instruction.row.form == "SCRATCH":
+            return [Access(0, lines) for lines in scratch_lines(wave, instruction, outer, path.rows)]
         direct = LANES * 4 // 128 if "lds" in instruction.flags or "lds" in instruction.row.name else 0
         return [Access(direct, lines) for lines in lines_of(group, wave, instruction, outer)]
 

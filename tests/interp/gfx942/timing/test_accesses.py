@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from argus.core.cost.dies import MI300X_DIES, MI355X_DIES
 from argus.interp.gfx942.instruction import Instruction, Vector
 from argus.interp.gfx942.table import ROWS
-from argus.interp.gfx942.timing.accesses import global_access, lines_of, local_access, local_cycles
+from argus.interp.gfx942.timing.accesses import global_access, lines_of, local_access, local_cycles, scratch_lines
 from tests.interp.gfx942.executed import group_of_one
 
 LANE = np.arange(64)
@@ -80,3 +81,19 @@ def test_cache_lines_are_counted_once_and_active_lanes_alone() -> None:
     assert (len(lines), len(half)) == (8, 4)
     assert global_access("buffer_store_short") is not None
     assert global_access("buffer_inv") is None
+
+
+def test_scratch_memory_takes_two_lines_a_dword_and_no_two_waves_share_one() -> None:
+    (wave,) = group_of_one().waves
+    access = global_access("scratch_load_dwordx2")
+    assert access is not None
+    assert (access.stores, access.size) == (False, 8)
+    made = Instruction(TABLE["scratch_load_dwordx2"], 0, 8, immediate=16)
+    found = [
+        next(scratch_lines(wave, made, access, np.array([row]))) for row in ((0, 0, 0, 0), (0, 0, 0, 1), (1, 0, 0, 0))
+    ]
+    stored = next(scratch_lines(wave, evolve(made, immediate=20), access, np.array([(0, 0, 0, 0)])))
+
+    assert [len(set(lines.tolist())) for lines in found] == [4, 4, 4]
+    assert len(set(np.concatenate(found).tolist())) == 12
+    assert len(set(found[0].tolist()) & set(stored.tolist())) == 2

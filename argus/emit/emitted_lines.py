@@ -1,25 +1,25 @@
-"""Which statement of the kernel each line of its CUDA text belongs to."""
+"""Which statement of the kernel each line of its emitted text belongs to."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from argus.core.ir import Kernel, Stmt, walk
-from argus.emit.cuda.text import cuda_text
 
 _MARK = re.compile(r"( *)// #(\d+)$")
 
 
-def statements_of_lines(kernel: Kernel) -> tuple[Stmt | None, ...]:
-    """The innermost statement that emitted each line of `cuda_text(kernel).text`; None for lines of no statement.
+def statements_of_lines(kernel: Kernel, emit: Callable[[Callable[[Stmt], str]], str]) -> tuple[Stmt | None, ...]:
+    """The innermost statement that emitted each line of a text; None for lines of no statement.
 
-    The text is emitted once more, with numbers of statements for comments. A line belongs to the last comment ahead of
-    it that is indented as far as the line, or less. Raises ArgusError like `cuda_text`.
+    emit: makes the text with comments of its argument's; it is emitted once more, with numbers of statements for
+    comments. A line belongs to the last comment ahead of it that is indented as far as the line, or less.
     """
     statements = tuple(walk(kernel.body))
     number = {id(stmt): place for place, stmt in enumerate(statements)}
     open_marks, found = list[tuple[int, Stmt]](), list[Stmt | None]()
-    for line in cuda_text(kernel, lambda stmt: f"#{number[id(stmt)]}").text.splitlines():
+    for line in emit(lambda stmt: f"#{number[id(stmt)]}").splitlines():
         indent = len(line) - len(line.lstrip(" "))
         mark = _MARK.match(line)
         while open_marks and open_marks[-1][0] >= indent + (mark is None):

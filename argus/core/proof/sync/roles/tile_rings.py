@@ -1,4 +1,4 @@
-"""Rings with one use per tile: filled before the tile's loop, held during it, released after it.
+"""Rings with one use per tile: filled before the tile's loop, and released after it or, if not held so long, before it.
 
 Fill and wait precede all other ring operations, which preserves the order of tiles: a wait inside a tile is then for
 an event of the same tile or an earlier one. Source: proof-methods 3.6; listing 2.4 of `reference/ir.md`.
@@ -49,16 +49,18 @@ def tile_ring_ops(role: ParsedRole, rings: Sequence[RingStorage], proof: ProofCo
         _placed(each, ring, use) for each, ring in _ring_events(role.epilogue, once) if not _is_end(role, ring, each)
     )
     _check_order(role, rings, once)
-    for each in (*before, *after):
-        early = isinstance(each.op, WaitEmpty | WaitFull | ArriveFull | Copy)
-        if early != (each in before):
-            refuse(each.stmt, "a ring with one use per tile is filled, awaited or released out of place")
-    reads = [
-        PlacedOp(Read(ring.number, late=False), each.stmt, None, algebra.TRUE)
-        for ring in once
-        if (each := next((p for p in after if isinstance(p.op, Release) and p.op.ring == ring.number), None))
-    ]
-    return TileOps(before, (*reads, *after))
+    for each in after:
+        if isinstance(each.op, WaitEmpty | WaitFull | ArriveFull | Copy):
+            refuse(each.stmt, "a ring with one use per tile is filled or awaited after the tile's loop")
+    return TileOps(tuple(_with_reads(before)), tuple(_with_reads(after)))
+
+
+def _with_reads(ops: Sequence[PlacedOp]) -> Iterator[PlacedOp]:
+    """The operations, with the last read of a slot just ahead of its release."""
+    for each in ops:
+        if isinstance(each.op, Release):
+            yield PlacedOp(Read(each.op.ring, late=False), each.stmt, None, algebra.TRUE)
+        yield each
 
 
 def _use(role: ParsedRole, proof: ProofContext) -> Index:

@@ -18,7 +18,7 @@ from argus.emit.address import span_in_elements
 from argus.emit.cuda.machine_code import MachineCode
 from argus.emit.cuda.plan import Plan, TensorMap, uses_pdl
 from argus.emit.cuda.ptxas import AssemblerReport
-from argus.emit.guards import Guard, others_read
+from argus.emit.guards import Guard, common_symbol, others_read
 from argus.emit.hip.code_intervals import CodeIntervals
 from argus.emit.hip.resource_report import ResourceReport
 from argus.emit.scope import described_buffers
@@ -94,7 +94,8 @@ class LaunchInfo:
     """How to launch a kernel. grid: Python expressions over the sizes, one per axis, x first. threads: block size.
 
     maps: TMA descriptors, ahead of all other arguments. shared_bytes: dynamic shared memory. early: whether the launch
-    may use programmatic dependent launch (PDL): the kernel waits for its predecessor itself.
+    may use programmatic dependent launch (PDL): the kernel waits for its predecessor itself. guards: the entry point
+    that checks all contracts on the device, empty if there are none or one.
     """
 
     symbol: str
@@ -106,6 +107,7 @@ class LaunchInfo:
     shared_bytes: int = 0
     contracts: tuple[Contract, ...] = ()
     early: bool = False
+    guards: str = ""
 
 
 @frozen
@@ -139,7 +141,10 @@ def launch_info(kernel: Kernel, symbol: str, written: frozenset[str], guards: Se
     sizes = [Argument(size.name, "int") for size in kernel.sizes]
     grid = tuple(show(extent) for extent in kernel.grid)
     contracts = _contracts(kernel, guards)
-    return LaunchInfo(symbol, grid, kernel.threads, (*tensors, *sizes), _checks(kernel), contracts=contracts)
+    whole = common_symbol(guards)
+    return LaunchInfo(
+        symbol, grid, kernel.threads, (*tensors, *sizes), _checks(kernel), contracts=contracts, guards=whole
+    )
 
 
 def _checks(kernel: Kernel) -> tuple[Check, ...]:
@@ -207,6 +212,8 @@ def artifact_json(
     data = asdict(launch)
     if not launch.contracts:
         del data["contracts"]
+    if not launch.guards:
+        del data["guards"]
     for contract in data.get("contracts", ()):
         if not contract["others"]:
             del contract["others"]
@@ -245,7 +252,8 @@ def cuda_launch(kernel: Kernel, symbol: str, plan: Plan, guards: Sequence[Guard]
     arguments = (*tensors, *sizes)
     contracts = _contracts(kernel, guards)
     early = uses_pdl(kernel)
-    return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, contracts, early=early)
+    whole = common_symbol(guards)
+    return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, contracts, early, whole)
 
 
 def _map_argument(made: TensorMap, *, free: bool) -> TensorMapArgument:

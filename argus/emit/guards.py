@@ -1,6 +1,7 @@
 """Guards: small kernels that check data contracts on integer tensors on the device, without a host synchronisation.
 
-Each tensor with a contract has one guard, which runs ahead of the kernel in the same stream. A guard reports an element
+Each tensor with a contract has one guard, which runs ahead of the kernel in the same stream; where there are several,
+one more entry point runs all of them in a launch. A guard reports an element
 that breaks the contract in one 64-bit word of host memory: element number plus one in the high half, value in the low
 half, in one store so that two reports cannot mix. Then it traps, unless the launch asks it not to.
 
@@ -32,11 +33,12 @@ HELPER long guard_within(long at, long extent) { return at < 0 ? 0 : at < extent
 
 @frozen
 class _Text:
-    """What differs between targets. first: the element that a thread begins with. step: to its next. report: the
-    place of its report. visible: makes that visible to the host.
+    """What differs between targets. which: the number of a guard in a launch of all. first: the element that a thread
+    begins with. step: to its next. report: the place of its report. visible: makes that visible to the host.
     """
 
     heading: str
+    which: str
     first: str
     step: str
     word: str
@@ -49,6 +51,7 @@ class _Text:
 _TEXTS = {
     "sm_90a": _Text(
         heading=f'extern "C" __global__ void __launch_bounds__({THREADS})',
+        which="blockIdx.y",
         first=f"blockIdx.x * {THREADS}L + threadIdx.x",
         step=f"gridDim.x * {THREADS}L",
         word="u64",
@@ -59,6 +62,7 @@ _TEXTS = {
     ),
     "gfx942": _Text(
         heading=f'extern "C" __global__ THREADS({THREADS}, 1) void',
+        which="__builtin_amdgcn_workgroup_id_y()",
         first=f"(long)__builtin_amdgcn_workgroup_id_x() * {THREADS} + __builtin_amdgcn_workitem_id_x()",
         # From the number of blocks that a launch has: otherwise only the dispatch packet holds it.
         step=f"min({MOST_BLOCKS}, max(1, (int)((guard_count + {THREADS - 1}) / {THREADS}))) * {THREADS}L",
@@ -108,13 +112,25 @@ def guard_text(kernel: Kernel, names: Names) -> str:
     every = guards(kernel, names)
     if not every:
         return ""
-    lines = [line for each in every for line in (*_predicate_helper(kernel, names, each), *_entry(kernel, names, each))]
-    return _HELPERS + "\n".join([*lines, ""])
+    whole = common_symbol(every)
+    lines = [line for each in every for line in _predicate_helper(kernel, names, each)]
+    lines += [
+        line for each in every for line in (*_check(kernel, names, each), *_entry(kernel, names, (each,), each.symbol))
+    ]
+    return _HELPERS + "\n".join([*lines, *(_entry(kernel, names, every, whole) if whole else ()), ""])
 
 
-def _tensors(guard: Guard) -> str:
+def common_symbol(every: Sequence[Guard]) -> str:
+    """The entry point that runs all guards in one launch, the n-th in the n-th row of blocks; empty below two guards.
+
+    Its arguments are the tensors of each guard in turn, then as of one, with a report word for each.
+    """
+    return f"{every[0].symbol.removesuffix('0')}s" if len(every) > 1 else ""
+
+
+def _tensors(guard: Guard, suffix: str = "") -> str:
     pairs = zip((guard.buffer, *guard.others), guard.held.values(), strict=True)
-    return ", ".join(f"const {c_type(buffer.dtype)}* {name}" for buffer, name in pairs)
+    return ", ".join(f"const {c_type(buffer.dtype)}* {name}{suffix}" for buffer, name in pairs)
 
 
 def _sizes(kernel: Kernel, names: Names) -> str:
@@ -160,7 +176,8 @@ def _row_major(kernel: Kernel, buffer: Buffer) -> tuple[Index, ...]:
     return tuple(found)
 
 
-def _entry(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
+def _check(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
+    """A device function by which the blocks of a guard check all elements."""
     wide, target = CText(names, kernel.thread, _NO_UNIT), _TEXTS[kernel.target.name]
     extents = [wide.index(extent, "(long)") for extent in guard.buffer.shape]
     word = target.word
@@ -168,8 +185,8 @@ def _entry(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
     given = ", ".join([*guard.held.values(), *(names.symbols[size] for size in kernel.sizes), *at])
     count = " * ".join(f"({extent})" for extent in extents) or "1"
     yield f"// Data contract of `{guard.buffer.name}`."
-    yield target.heading
-    yield f"{guard.symbol}({_tensors(guard)}{_sizes(kernel, names)}, {word}* guard_told, int guard_stop) {{"
+    arguments = f"{_tensors(guard)}{_sizes(kernel, names)}, {word}* guard_told, int guard_stop"
+    yield f"HELPER void {guard.symbol}_all({arguments}) {{"
     yield f"    const long guard_count = {count}, guard_step = {target.step};"
     yield f"    const long guard_first = {target.first};"
     yield "    for (long guard_at = guard_first; guard_at < guard_count; guard_at += guard_step) {"
@@ -183,4 +200,21 @@ def _entry(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
     yield f"        {target.visible}"
     yield f"        if (guard_stop) {target.trap}"
     yield "    }"
+    yield "}"
+
+
+def _entry(kernel: Kernel, names: Names, every: Sequence[Guard], symbol: str) -> Iterator[str]:
+    """The entry point that runs these guards, each in a row of blocks of its own."""
+    target = _TEXTS[kernel.target.name]
+    sizes = "".join(f", {names.symbols[size]}" for size in kernel.sizes)
+    tensors = ", ".join(_tensors(each, f"_{i}") for i, each in enumerate(every))
+    words = ", ".join(f"{target.word}* guard_told_{i}" for i in range(len(every)))
+    if len(every) > 1:
+        yield "// All data contracts."
+    yield target.heading
+    yield f"{symbol}({tensors}{_sizes(kernel, names)}, {words}, int guard_stop) {{"
+    for i, each in enumerate(every):
+        held = ", ".join(f"{name}_{i}" for name in each.held.values())
+        where = f"if ({target.which} == {i}) " if len(every) > 1 else ""
+        yield f"    {where}{each.symbol}_all({held}{sizes}, guard_told_{i}, guard_stop);"
     yield "}"

@@ -102,6 +102,13 @@ def test_a_built_kernel_names_its_guards(tmp_path: Path) -> None:
     assert artifact.source_text.count('extern "C" __global__') == 2
 
 
+def test_several_guards_have_one_entry_point_more(tmp_path: Path) -> None:
+    artifact = build(of("proved/formula_scaled_by_expert.py"), directory=tmp_path)
+    symbols = [*(each.guard for each in artifact.launch.contracts), artifact.launch.guards]
+    assert [each.rpartition("__")[2] for each in symbols] == ["guard0", "guard1", "guard2", "guards"]
+    assert all(each.encode() in artifact.code.read_bytes() for each in symbols)
+
+
 def test_a_tensor_that_is_not_row_major_is_refused() -> None:
     made = table.trace()
     rank = made.parameters[2]
@@ -118,8 +125,7 @@ def kept(
     made: Kernel, held: Integers, sizes: dict[str, int], work: Path, number: int = 0, others: Sequence[Integers] = ()
 ) -> list[bool]:
     """Of each element of the tensor of guard `number`, whether the emitted condition holds. others: that it reads."""
-    parts = guard_text(made, assign_names(made)).split("// Data contract of")
-    text = "".join([parts[0], *(part[part.index("\nHELPER") :] for part in parts[1 : number + 1])])
+    text, *_ = guard_text(made, assign_names(made)).split("// Data contract of")
     symbol = guards(made, assign_names(made))[number].symbol
     rank = held.ndim
     given = "".join(f", {sizes[size.name]}" for size in made.sizes)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError
 from argus.runtime.gpu.guards import Promises
@@ -195,3 +195,21 @@ def test_a_program_checks_what_two_launches_ask_ahead_of_the_first(
     once = [GUARD, "routed", "routed"] if guards == 1 else [GUARD, "routed", GUARD, "routed"]
     assert [each[0] for each in fake.launches] == 2 * once
     assert len(schedule.prepared) == 1
+
+
+def test_one_launch_checks_all_contracts_of_a_kernel(fake: FakeDriver) -> None:
+    """Its blocks are those of the longest tensor, in a row for each; without one of the contracts, each has its own."""
+    other = {"tensor": "groups", "shape": ["G"], "condition": "groups[i0] >= 0", "guard": "routed_guard1"}
+    contracts = [*LAUNCH["contracts"], other]
+    functions = {name: name for name in (GUARD, "routed_guard1", "routed_guards")}
+    launch = LAUNCH | {"contracts": contracts, "guards": "routed_guards"}
+    fake.guards["routed_guards"] = lambda _pointers: None
+    fake.guards[GUARD] = lambda _pointers: None
+    kernel = LoadedKernel("routed", launch, "routed", fake.driver, functions)
+    tensors = {"expert": Tensor(np.zeros(600, np.int32)), "groups": Tensor(np.zeros(4, np.int32))}
+    prepared = kernel.prepare({"MB": 600, "G": 4})
+    prepared.bind(tensors, 7, "stop")()
+    evolve(prepared, contracts=prepared.contracts[:1]).bind(tensors, 7, "stop")()
+
+    assert [each[0] for each in fake.launches] == ["routed_guards", "routed", GUARD, "routed"]
+    assert fake.launches[0][1:8] == (3, 2, 1, 256, 1, 1, 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -56,7 +56,9 @@ class PreparedKernel:
                 contract.check(self.driver, tensors)
             else:
                 contract.check_layouts(tensors)
-                guarded.append(self._guard(contract, tensors, stream, stop=promises == "stop"))
+        if promises != "fetch":
+            groups = (self.contracts,) if self._has_common_guard() else tuple((each,) for each in self.contracts)
+            guarded += [self._guard(each, tensors, stream, stop=promises == "stop") for each in groups]
         maps = [self.loaded.tensor_maps.of(made, place, tensors[place.tensor]) for place, made in self.maps]
         numbers = [_argument(value, tensors) for value in self.values]
         places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
@@ -64,17 +66,27 @@ class PreparedKernel:
         launch = self.driver.launcher(self.function, self.shape, places, alive, stream, early=self.early)
         return partial(self.loaded.guards.launch, (*guarded, launch)) if guarded else launch
 
+    def _has_common_guard(self) -> bool:
+        """Whether one launch checks all contracts: that is built for all that the kernel has."""
+        whole = self.loaded.launch
+        return len(self.contracts) > 1 and len(self.contracts) == len(whole["contracts"]) and bool(whole.get("guards"))
+
     def _guard(
-        self, contract: Contract, tensors: Mapping[str, Array], stream: int, *, stop: bool
+        self, contracts: Sequence[Contract], tensors: Mapping[str, Array], stream: int, *, stop: bool
     ) -> Callable[[], None]:
-        """Raises ArgusError (E405) for a kernel that was built without guards, or too many elements."""
-        sizes = [value for value in self.values if isinstance(value, int)]
-        guarded_input = GuardedTensor(contract.guard, contract.place.tensor, contract.condition, contract.place.shape)
-        shape, word = self.loaded.guards.prepare(guarded_input)
-        read = (tensors[each.tensor] for each in (contract.place, *contract.others))
-        numbers = [*(ctypes.c_void_p(each.data_ptr()) for each in read), *map(ctypes.c_int, sizes)]
-        numbers += [ctypes.c_void_p(int(word)), ctypes.c_int(stop)]
-        function, places = self.loaded.guards.functions[contract.guard], [ctypes.addressof(each) for each in numbers]
+        """The launch that checks contracts: one, or all. Raises ArgusError (E405) for a kernel that was built without
+        guards, or too many elements.
+        """
+        inputs = (GuardedTensor(each.guard, each.place.tensor, each.condition, each.place.shape) for each in contracts)
+        shapes, words = zip(*map(self.loaded.guards.prepare, inputs), strict=True)
+        read = [tensors[place.tensor].data_ptr() for each in contracts for place in (each.place, *each.others)]
+        sizes = [ctypes.c_int(value) for value in self.values if isinstance(value, int)]
+        numbers = [*map(ctypes.c_void_p, read), *sizes, *(ctypes.c_void_p(int(word)) for word in words)]
+        numbers.append(ctypes.c_int(stop))
+        symbol = contracts[0].guard if len(contracts) == 1 else self.loaded.launch["guards"]
+        blocks, _, *others = max(shapes)
+        shape = (blocks, len(contracts), *others)
+        function, places = self.loaded.guards.functions[symbol], [ctypes.addressof(each) for each in numbers]
         return self.driver.launcher(function, shape, places, numbers, stream, early=False)
 
 
@@ -163,6 +175,7 @@ def load(description: Path, driver: GpuDriver | None = None) -> LoadedKernel:
     data, code = _files(description, used.code_suffix)
     launch = data["launch"]
     guards = [each["guard"] for each in launch.get("contracts", ()) if each.get("guard")]
+    guards += [launch["guards"]] if launch.get("guards") else []
     made = used.load(code, launch["symbol"], launch["shared_bytes"], guards)
     return LoadedKernel(data["kernel"], launch, made.function, used, made.others)
 

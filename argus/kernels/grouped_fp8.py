@@ -1,14 +1,21 @@
-"""Grouped GEMM of e4m3 with scales of blocks: per 1 x 128 of the rows, and per 128 x 128 of each expert's matrix."""
+"""Grouped GEMM of e4m3 with scales: of blocks, 1 x 128 of the rows and 128 x 128 of each expert's matrix; or of each
+row, and of each column of each matrix.
+"""
 
 # ruff: noqa: UP037
 # Reason: a name in quotes is the name of a size.
 
 from __future__ import annotations
 
-from argus.kernels.schedules.grouped import GroupedContraction
+from argus.kernels.schedules.grouped import Grouped, GroupedContraction, hopper_grouped
 from argus.kernels.schedules.grouped_blocks import GroupedBlocks, hopper_grouped_blocks
 from argus.language import Tensor, bf16, e4m3, f32, i32, kernel
 
+ROWS_CONFIGS = {
+    "columns_256": Grouped(bk=128),
+    "by_rows": Grouped(bk=128, group=0),
+    "columns_128": Grouped(bn=128, bk=128, stages=6),
+}
 CONFIGS = {"super_tiled": GroupedBlocks(), "by_rows": GroupedBlocks(group=0)}
 
 
@@ -29,3 +36,21 @@ def grouped_fp8_blocks(
     scales = scale_a, scale_b
     problem = GroupedContraction(A, B, C, starts, tile_starts, tile_experts, cfg.bm, scales)
     hopper_grouped_blocks(problem, scales, cfg)
+
+
+@kernel(configs=ROWS_CONFIGS)
+def grouped_fp8_rows(
+    A: Tensor["M K", e4m3],
+    B: Tensor["E N K", e4m3],
+    scale_a: Tensor["M", f32],
+    scale_b: Tensor["E N", f32],
+    starts: Tensor["R", i32],
+    tile_starts: Tensor["S", i32],
+    tile_experts: Tensor["T", i32],
+    C: Tensor["M N", bf16],
+    *,
+    cfg: Grouped,
+) -> None:
+    """C[r, n] = scale_a[r] * scale_b[e, n] * sum over k of A[r, k] * B[e, n, k], which the matrix unit sums."""
+    problem = GroupedContraction(A, B, C, starts, tile_starts, tile_experts, cfg.bm, (scale_a, scale_b))
+    hopper_grouped(problem, cfg)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,18 @@ from ml_dtypes import bfloat16
 from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.kernels import grouped, grouped_fp8
+from argus.kernels.schedules import epilogues
 from argus.kernels.schedules import grouped as schedule
 from argus.language import Template, sm_90a
 from argus.runtime.cpu.validate import validate
 from argus.verifier.api import interpret
 from argus.verifier.kernel import verify
-from tests.kernels.twins import twin
+from tests.kernels.twins import Edit, twin
 
 OF_NAME = {
     each.name: each for part in (grouped, grouped_fp8) for each in vars(part).values() if isinstance(each, Template)
 }
-FP8 = "grouped_fp8_blocks"
+FP8, FP8_ROWS = "grouped_fp8_blocks", "grouped_fp8_rows"
 ALL = [(name, n) for name, each in OF_NAME.items() for n, config in each.configs.items() if config.target == sm_90a]
 FIRST = ("grouped_nt", "columns_256")
 
@@ -55,7 +57,7 @@ SIZES_FP8 = tuple(
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_the_text_agrees_with_the_interpreter(name: str, config: str) -> None:
     few = evolve(OF_NAME[name], target=evolve(sm_90a, processors=2))  # each block takes several tiles
-    found = validate(few.trace(config), SIZES_FP8 if name == FP8 else SIZES, seeds=2)
+    found = validate(few.trace(config), SIZES_FP8 if name in (FP8, FP8_ROWS) else SIZES, seeds=2)
     assert all(each.right and each.elements for each in found.trials), found
 
 
@@ -139,5 +141,42 @@ EDITS: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     made = twin(OF_NAME["grouped_nt"], "columns_256", schedule, EDITS[name])
+    verdict = verify(made, solver="z3", budget=evolve(Budget(), runs=0)).verdict
+    assert not isinstance(verdict, Proved)
+
+
+EDITS_ROWS: dict[str, tuple[ModuleType, Edit]] = {
+    "scales of the rows of the tile after": (
+        schedule,
+        ("of_a.rows(scalar(self.tile_starts[t]))", "of_a.rows(scalar(self.tile_starts[t + 1]))"),
+    ),
+    "scales of the first rows": (schedule, ("of_a.rows(scalar(self.tile_starts[t]))", "of_a.rows(0 * t)")),
+    "scales of the expert after": (
+        schedule,
+        ("of_b[scalar(self.tile_experts[t])]", "of_b[(scalar(self.tile_experts[t]) + 1) % self.B.shape[0]]"),
+    ),
+    "scales of the first expert": (schedule, ("of_b[scalar(self.tile_experts[t])]", "of_b[0 * t]")),
+    "sums are not scaled": (
+        schedule,
+        ("if self.scales is None or not self.scales_rows:", "if self.scales is not None or not self.scales_rows:"),
+    ),
+    "scales of columns are left out": (epilogues, ("acc.to(f32) * rows * columns", "acc.to(f32) * rows")),
+    "scales of rows are left out": (epilogues, ("acc.to(f32) * rows * columns", "acc.to(f32) * columns")),
+    "scales of columns apply twice": (epilogues, ("* rows * columns", "* rows * columns * columns")),
+    "scales of the columns of another part": (
+        epilogues,
+        (
+            "fetch(source.tile((acc.shape[axis],), (at[axis],)), held)",
+            "fetch(source.tile((acc.shape[axis],), (at[0],)), held)",
+        ),
+    ),
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", EDITS_ROWS)
+def test_a_twin_with_other_scales_is_not_proved(name: str) -> None:
+    module, edit = EDITS_ROWS[name]
+    made = twin(OF_NAME[FP8_ROWS], "columns_256", module, edit)
     verdict = verify(made, solver="z3", budget=evolve(Budget(), runs=0)).verdict
     assert not isinstance(verdict, Proved)

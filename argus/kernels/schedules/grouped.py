@@ -13,7 +13,8 @@ from attrs import frozen
 
 from argus.kernels.schedules.attention_packed import ends_of, of_row
 from argus.kernels.schedules.contraction import slot_for
-from argus.kernels.schedules.hopper import release_last, release_previous, store_boxes
+from argus.kernels.schedules.epilogues import Epilogue, identity, scaled_by_vectors
+from argus.kernels.schedules.hopper import epilogue_parts, release_last, release_previous, store_boxes
 from argus.language import (
     Bool,
     Fragment,
@@ -92,7 +93,7 @@ class GroupedContraction:
     all are of expert tile_experts[t]; there may be tiles without rows.
 
     scales: (K / 128, rows) of A and (experts, N / 128, K / 128) of B, rounded up: of 128 elements of k, and of B of 128
-    columns too.
+    columns too; or (rows) of A and (experts, N) of B: of each row, and of each column.
     """
 
     A: Tensor
@@ -112,11 +113,16 @@ class GroupedContraction:
         assume(eq(self.starts.shape[0], experts + 1), eq(self.tile_starts.shape[0], self.tiles + 1))
         assume(rows < 1 << 28, experts * columns * depth < 1 << 40)
         assume(depth >= 1, depth % (128 // self.A.dtype.bits) == 0, columns % _CHUNK == 0)  # rows of 16 bytes, for TMA
-        if self.scales is not None:
+        if self.scales is not None and not self.scales_rows:
             of_a, of_b = self.scales
             blocks = ceil_div(depth, BLOCK)
             assume(eq(of_a.shape[0], blocks), eq(of_b.shape[2], blocks), eq(of_b.shape[1], ceil_div(columns, BLOCK)))
             assume(of_b.shape[0] * of_b.shape[1] * of_b.shape[2] < 1 << 40)
+
+    @property
+    def scales_rows(self) -> bool:
+        """Whether there are scales, of rows and columns."""
+        return self.scales is not None and len(self.scales[0].shape) == 1
 
     @property
     def tiles(self) -> Int:
@@ -145,6 +151,13 @@ class GroupedContraction:
         """The rows of C that a tile has."""
         return self.C.rows(*ends_of(self.tile_starts, t))
 
+    def epilogue(self, t: Int) -> Epilogue:
+        """What is done with the sums of a tile before they are stored, but for scales of blocks."""
+        if self.scales is None or not self.scales_rows:
+            return identity
+        of_a, of_b = self.scales
+        return scaled_by_vectors(of_a.rows(scalar(self.tile_starts[t])), of_b[scalar(self.tile_experts[t])])
+
     def finish(self) -> None:
         """Claim the value of C: each row is multiplied by its own expert's matrix."""
         self.claim(self.element)
@@ -160,6 +173,8 @@ class GroupedContraction:
         if self.scales is None:
             return self._sum(e, r, n, (0, depth))
         of_a, of_b = map(elements, self.scales)
+        if self.scales_rows:
+            return self._sum(e, r, n, (0, depth)) * (of_a(r) * of_b(e, n))
 
         def block(k: Int) -> Value:
             inside = self._sum(e, r, n, (BLOCK * k, minimum(depth, BLOCK * k + BLOCK)))
@@ -184,7 +199,7 @@ def hopper_grouped(problem: GroupedContraction, cfg: Grouped) -> None:
         assume(counts[0] * counts[1] * (depth + 1) < 1 << 32)  # uses of the ring's stages then fit 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    boxes = store_boxes(bn, whole=False, dtype=A.dtype, turns=cfg.turns)
+    boxes = store_boxes(bn, whole=False, dtype=problem.C.dtype, turns=cfg.turns)
     tiles = persistent(counts, order=cfg.order)
 
     with role("load", warpgroup(0).elected, registers=40):
@@ -205,22 +220,25 @@ def hopper_grouped(problem: GroupedContraction, cfg: Grouped) -> None:
                     slot = ring.wait()
                     mma(mm, acc, slot.a.tile((_ROWS, bk), (wg, 0)), slot.b, init=eq(k, 0))
                     release_previous(cfg, ring, k)
+                epilogue = problem.epilogue(t)
                 release_last(cfg, ring)
-                store_until_end(acc, problem.result(t), (wg, n), boxes[wg])
+                store_until_end(acc, problem.result(t), (wg, n), boxes[wg], epilogue)
     problem.finish()
 
 
-def store_until_end(acc: Fragment, target: Tensor, at: tuple[Int, Int], boxes: Tensor) -> None:
+def store_until_end(
+    acc: Fragment, target: Tensor, at: tuple[Int, Int], boxes: Tensor, epilogue: Epilogue = identity
+) -> None:
     """Store 64 rows through a warpgroup's boxes, but none beyond the end of the target, which TMA would write.
 
-    at: coordinate of the accumulator among tiles of its shape.
+    at: coordinate of the accumulator among tiles of its shape. epilogue: its operands are loaded one part ahead.
     """
     turns, rows, width = (int(extent) for extent in boxes.shape)
     by, count = spread((rows, width), threads=128, vector=_CHUNK), acc.shape[1] // width
-    for j in range(count):
+    for j, (deferred, place) in enumerate(epilogue_parts(epilogue, acc, at, boxes).each):
         box = boxes[j % turns]
         if turns == 1 or (j == 0 and count % turns):
             sync()  # what was stored from the box last has been read
-        copy(acc.tile((rows, width), (0, j)).to(target.dtype), box, via=stmatrix.x4)
+        copy(deferred().to(target.dtype), box, via=stmatrix.x4)
         sync()  # the box is written; and with several, the one before has been read
-        copy(load(box, by), target.tile((rows, width), (at[0], at[1] * count + j)), edge=0)
+        copy(load(box, by), target.tile((rows, width), place), edge=0)

@@ -3,9 +3,10 @@
 build: traces, verifies and compiles every configuration into build/moe_h200; needs no GPU. run: checks each against
 float64 on random numbers of rows, experts without rows among them, with a poisoned output between guard zones; that
 wrong offsets and wrong tiles are refused; then times it vs. torch's `_grouped_mm` and one cuBLAS product an expert,
-both in bf16, for several ways to distribute rows: interleaved, in rounds of rotating order, in both regimes. `whole`:
-with its tiles computed and all integers checked on the GPU ahead of the launch, as `argus.grouped_matmul` does. Writes
-moe.json in `--out` and prints a table of ratios.
+both in bf16, and torch's `_scaled_grouped_mm` of e4m3 with scales of rows and columns, for several ways to distribute
+rows: interleaved, in rounds of rotating order, in both regimes. `whole`: with its tiles computed and all integers
+checked on the GPU ahead of the launch, as `argus.grouped_matmul` does. Writes moe.json in `--out` and prints a table of
+ratios.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from itertools import accumulate
-from math import exp, inf
+from math import exp, inf, prod
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -36,10 +37,13 @@ GUARD = 4096
 SAMPLED = 8
 """Rows of each expert that are compared where all would take long."""
 CLOSE = {"bfloat16": 2.0**-8, "float16": 2.0**-10}
-SUMS, SUMS_FP8 = 2.0**-16, 2.0**-11
-"""The error of a sum in fp32, of the sum of its terms' magnitudes; and where the matrix unit keeps 14 bits of one."""
+SUMS, SUMS_FP8, SUMS_WHOLE = 2.0**-16, 2.0**-11, 2.0**-10
+"""The error of a sum in fp32, of the sum of its terms' magnitudes; and where the matrix unit keeps 14 bits of one, of
+128 terms, or of thousands."""
 KERNELS = {each.name: each for part in (grouped, grouped_fp8) for each in vars(part).values() if type(each) is Template}
-FP8 = "grouped_fp8_blocks"
+FP8, FP8_ROWS = "grouped_fp8_blocks", "grouped_fp8_rows"
+SAID = {FP8: "fp8 ", FP8_ROWS: "fp8 rows "}
+"""What variants of a kernel are called in results."""
 
 
 @frozen
@@ -106,13 +110,19 @@ def shapes() -> list[Shape]:
 class Given:
     """The operands: A of all rows, B of each expert as (N, K) or (K, N) in memory, and the offsets of experts.
 
-    scales: of blocks, (K / 128, rows) and (experts, N / 128, K / 128), for operands of 8 bits.
+    scales: for operands of 8 bits, of blocks, (K / 128, rows) and (experts, N / 128, K / 128), or of rows and columns,
+    (rows) and (experts, N).
     """
 
     a: Any
     b: Any
     starts: Any
     scales: tuple[Any, Any] | None = None
+
+    @property
+    def of_blocks(self) -> bool:
+        """Whether there are scales of blocks."""
+        return self.scales is not None and self.scales[0].dim() > 1
 
 
 def operands(torch: Any, shape: Shape, kind: str) -> Given:  # noqa: ANN401 reason: untyped
@@ -121,10 +131,11 @@ def operands(torch: Any, shape: Shape, kind: str) -> Given:  # noqa: ANN401 reas
     a = torch.randn((shape.rows, shape.K), device="cuda", dtype=dtype)
     b = torch.randn((len(shape.counts), *inner), device="cuda", dtype=dtype)
     starts = torch.tensor([0, *accumulate(shape.counts)], device="cuda", dtype=torch.int32)
-    if kind != FP8:
+    if kind not in (FP8, FP8_ROWS):
         return Given(a, b, starts)
     deep, wide = (-(-extent // BLOCK) for extent in (shape.K, shape.N))
-    extents = (deep, shape.rows), (len(shape.counts), wide, deep)
+    of_blocks = (deep, shape.rows), (len(shape.counts), wide, deep)
+    extents = of_blocks if kind == FP8 else ((shape.rows,), (len(shape.counts), shape.N))
     of_a, of_b = (torch.rand(each, device="cuda") + 0.5 for each in extents)
     return Given(a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn), starts, (of_a, of_b))
 
@@ -133,9 +144,9 @@ def result_type(torch: Any, given: Given) -> Any:  # noqa: ANN401 reason: untype
     return given.a.dtype if given.scales is None else torch.bfloat16
 
 
-def guarded(torch: Any, extents: tuple[int, int], dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
-    """A matrix of NaN within guard zones of ones, and all of that memory."""
-    count = extents[0] * extents[1]
+def guarded(torch: Any, extents: tuple[int, ...], dtype: Any) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
+    """A tensor of NaN within guard zones of ones, and all of that memory."""
+    count = prod(extents)
     whole = torch.ones(count + 2 * GUARD, device="cuda", dtype=dtype)
     inside = whole[GUARD : GUARD + count]
     inside.fill_(float("nan"))
@@ -160,7 +171,7 @@ def bound(
     tensors["C"] = out
     if given.scales is not None:
         tensors["scale_a"], tensors["scale_b"] = given.scales
-        sizes |= {"KB": given.scales[0].shape[0], "NB": given.scales[1].shape[1]}
+        sizes |= {"KB": given.scales[0].shape[0], "NB": given.scales[1].shape[1]} if given.of_blocks else {}
     launch = kernel.prepare(sizes).bind(tensors, torch.cuda.current_stream().cuda_stream, promises)
     return built_variants.keeping(launch, tensors)
 
@@ -190,13 +201,15 @@ def excess(torch: Any, shape: Shape, given: Given, kind: str, out: Any, rows: in
         first = sum(shape.counts[:e])
         here = torch.arange(count, device="cuda") if rows is None else torch.randperm(count, device="cuda")[:rows]
         a, b = given.a[first + here].double(), given.b[e].double()
-        if given.scales is not None:
+        if given.scales is not None and not given.of_blocks:
+            a, b = a * given.scales[0][first + here, None], b * given.scales[1][e][:, None]
+        elif given.scales is not None:
             of_a, of_b = given.scales[0][:, first + here].T.double(), given.scales[1][e].double()
             a *= of_a.repeat_interleave(BLOCK, 1)[:, : shape.K]
             b *= of_b.repeat_interleave(BLOCK, 0).repeat_interleave(BLOCK, 1)[: shape.N, : shape.K]
         b = b if "_nn" in kind else b.T
         wanted, share = a @ b, a.abs() @ b.abs()
-        sums = SUMS if given.scales is None else SUMS_FP8
+        sums = SUMS if given.scales is None else SUMS_FP8 if given.of_blocks else SUMS_WHOLE
         allowed = CLOSE[str(out.dtype).removeprefix("torch.")] * wanted.abs() + sums * share
         off = (out[first + here].double() - wanted).abs() / allowed
         if bool(off.isnan().any()):
@@ -216,7 +229,7 @@ def random_shape(random: Random, kind: str) -> Shape:
     if not sum(counts):
         counts[-1] = 3
     columns, depth = (random.choice((1, random.randint(1, 24), random.randint(1, 80))) for _ in range(2))
-    return Shape("random", tuple(counts), 8 * columns, (16 if kind == FP8 else 8) * depth)
+    return Shape("random", tuple(counts), 8 * columns, (16 if kind in (FP8, FP8_ROWS) else 8) * depth)
 
 
 def is_right(torch: Any, name: str, kernel: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
@@ -303,16 +316,24 @@ def peers(torch: Any, shape: Shape, given: Given) -> dict[str, Callable[[], obje
     return {"torch": lambda: torch._grouped_mm(given.a, turned, offs=ends), "cublas": loop}
 
 
+def scaled_peer(torch: Any, given: Given) -> Callable[[], object]:  # noqa: ANN401 reason: untyped
+    """torch's grouped product of e4m3 with scales of rows and columns."""
+    assert given.scales is not None
+    ends, (of_a, of_b) = given.starts[1:].contiguous(), given.scales
+    kind = {"out_dtype": torch.bfloat16, "use_fast_accum": True}
+    return lambda: torch._scaled_grouped_mm(given.a, given.b.mT, of_a, of_b, offs=ends, **kind)
+
+
 def timed(torch: Any, kernels: Loaded, shape: Shape, rounds: int) -> Rows:  # noqa: ANN401 reason: untyped
-    of = {kind: operands(torch, shape, kind) for kind in ("grouped_nt", FP8)}
-    calls = peers(torch, shape, of["grouped_nt"])
+    of = {kind: operands(torch, shape, kind) for kind in ("grouped_nt", FP8, FP8_ROWS)}
+    calls = peers(torch, shape, of["grouped_nt"]) | {"torch e4m3": scaled_peer(torch, of[FP8_ROWS])}
     theirs = tuple(calls)
     out = torch.empty((shape.rows, shape.N), device="cuda", dtype=torch.bfloat16)
     for name, kernel in kernels.items():
         kind, config = variants()[name]
         if kind not in of:
             continue
-        given, height, said = of[kind], height_of(kind, config), f"fp8 {config}" if kind == FP8 else config
+        given, height, said = of[kind], height_of(kind, config), SAID.get(kind, "") + config
         calls[said] = bound(torch, kernel, height, shape, given, out)
         checked = bound(torch, kernel, height, shape, given, out, "stop")
         calls[f"{said} whole"] = whole(height, shape, given, checked)

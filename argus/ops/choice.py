@@ -181,6 +181,19 @@ def select_grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
     return "super_tiled" if blocks else "columns_256" if n > _NARROW_COLUMNS else "columns_128"
 
 
+def select_grouped_rows(rows: int, experts: int, n: int, *, blocks: bool) -> str:
+    """As `select_grouped`, for scales of rows and columns: there are no schedules of low tiles."""
+    del blocks
+    if rows <= _SHARING_ROWS * experts and n > _NARROW_COLUMNS:
+        return "by_rows"
+    return "columns_256" if n > _NARROW_COLUMNS else "columns_128"
+
+
+def select_grouped_weights(columns: int) -> str:
+    """For `argus.kernels.grouped_weights`: tiles as wide as there are columns for."""
+    return "columns_256" if columns > _NARROW_COLUMNS else "columns_128"
+
+
 def select_masked(rows: int, experts: int, n: int, *, blocks: bool) -> str:
     """For the kernels of `argus.kernels.grouped_few` with counts: experts may have so many rows, most have fewer."""
     del experts, n, blocks

@@ -9,8 +9,11 @@ from typing import TypeVar
 from argus.kernels import grouped, grouped_few, grouped_few_fp8, grouped_fp8, grouped_fp8_cdna3
 from argus.kernels.schedules.grouped import BLOCK
 from argus.language import Template
+from argus.ops.attention_gradient import is_wanted
 from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
 from argus.ops.element_types import element_name, no_kernel
+from argus.ops.grouped_gradient import OPERATOR as GRADIENT
+from argus.ops.grouped_gradient import Gradient, with_gradient
 from argus.ops.grouped_tiles import count_of, tiles_of
 from argus.ops.offsets import check_offsets
 from argus.ops.operands import KINDS, Operand, Tensor, copy_aligned, operand_of
@@ -32,6 +35,7 @@ _INTEGERS = {
 _EIGHT = {"torch.float8_e4m3fn": "sm_90a", "torch.float8_e4m3fnuz": "gfx942"}
 """The targets that multiply operands of 8 bits, by type."""
 _AXES = {"a": ("rows", "K"), "b": ("experts", "K", "N")}
+_OF_ROWS = " with scales of rows"
 _MASKED = {"a": ("experts", "rows", "K"), "b": ("experts", "K", "N")}
 T = TypeVar("T", bound=Tensor)
 
@@ -60,9 +64,10 @@ def grouped_matmul(
 
     scale_a, scale_b: for `a` and `b` in e4m3 (float8_e4m3fn, and on an MI300X float8_e4m3fnuz, as of `scaled_matmul`),
     factors in f32 of each 1 x 128 of `a` and each 128 x 128 of each matrix of `b`: (M, ceil(K / 128)) and
-    (E, ceil(K / 128), ceil(N / 128)). The result is then bf16, and K a multiple of 16. `a` is read row-major, matrices
-    of `b` and all scales column-major; others are copied. Each sum of 128 products, of which the matrix unit of an
-    H100 or H200 keeps about 14 bits, is scaled and added in fp32.
+    (E, ceil(K / 128), ceil(N / 128)); or, of sorted rows on an H100 or H200, of each row of `a` and each column of each
+    matrix: (M, 1) and (E, 1, N). The result is then bf16, and K a multiple of 16. `a` is read row-major, matrices of
+    `b` and scales of blocks column-major; others are copied. The matrix unit of an H100 or H200 keeps about 14 bits of
+    a sum: of each 128 products, which are scaled and added in fp32, or of all, as in torch's fast accumulation.
 
     `a` is read in place if its rows are aligned to 16 bytes, and `b` if each matrix is row-major or column-major with
     aligned rows or columns, such as the transpose of (E, N, K); else they are copied first. What rows of `a` hold does
@@ -74,11 +79,14 @@ def grouped_matmul(
     waits for the GPU. "tell": as "stop", but the kernel then runs on offsets that its proof does not cover. The tiles
     are computed from the offsets on the GPU, and checked against them in the same way.
 
-    It runs on the current stream and does not support gradients. Unless offsets are fetched, it may be captured in a
-    CUDA graph, which reads the offsets when it runs.
+    It runs on the current stream. Unless offsets are fetched, it may be captured in a CUDA graph, which reads the
+    offsets when it runs. Of sorted rows without scales, autograd has its gradient, once, on an H100 or H200: that of
+    `b` is, for each expert, the product of its rows of `a`, transposed, with those of the result's gradient, summed in
+    fp32 in a fixed order, and 0 for experts without rows. It lies in memory as `b` does; operands whose rows are not
+    contiguous are copied for it.
 
-    config: the schedule; by default the one expected to be fastest. unproved: "allow" also runs a kernel that is
-    neither proved nor refuted.
+    config: the schedule, also of the gradient of `a`; by default the one expected to be fastest. unproved: "allow"
+    also runs a kernel that is neither proved nor refuted.
 
     Raises:
         ArgusError: E401 for operands that are not such tensors, E402 for wrong offsets, E405 for sizes beyond those
@@ -87,13 +95,18 @@ def grouped_matmul(
     """
     scales = _check(a, b, (scale_a, scale_b), masked=counts is not None)
     own = _integers_of(a, b, offsets, counts)
+    if is_wanted(a, b):
+        kernels_for(GRADIENT, a)  # ahead of the product, which is of no use without it
+        multiply = partial(grouped_matmul, config=config, promises=promises, unproved=unproved)
+        return with_gradient(Gradient(multiply, promises, unproved), a, b, own)
     rows, (experts, depth, columns) = a.shape[-2], b.shape
-    kernels = kernels_for("grouped_matmul" if counts is None else "grouped_matmul of counts", a)
-    choice = kernels.choose(rows, experts, columns, blocks=scales is not None)
+    blocks, of_rows = _scaled(scales, columns)
+    kernels = kernels_for(f"grouped_matmul{' of counts' if counts is not None else _OF_ROWS if of_rows else ''}", a)
+    choice = kernels.choose(rows, experts, columns, blocks=blocks)
     chosen = choice if config is None else config
     of_b = Operand() if scales else operand_of(b.mT, dense=not kernels.strided)
     layout = "masked" if counts is not None else "packed" if chosen in grouped_few.CONFIGS else "grouped"
-    template = FAMILIES[_family(layout, str(a.dtype), transposed=of_b.transposed)]
+    template = FAMILIES["grouped_fp8_rows" if of_rows else _family(layout, str(a.dtype), transposed=of_b.transposed)]
     known = [name for name, each in template.configs.items() if each.target.name == target_of(a)]
     if chosen not in known:
         _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(known)}")
@@ -116,8 +129,9 @@ def grouped_matmul(
         named = partial(_named, layout, of_a, of_b)
         plan = Plan(results, tuple(sizes.items()), (candidate,), named, ("A", "B"), promises)
         return launch(plan, (a, b, *integers), unproved)[0]
-    sizes |= {"KB": -(-depth // BLOCK), "NB": -(-columns // BLOCK)}
-    plan = Plan(results, tuple(sizes.items()), (candidate,), partial(_named_scaled, layout), promises=promises)
+    sizes |= {"KB": -(-depth // BLOCK), "NB": -(-columns // BLOCK)} if blocks else {}
+    named = partial(_named_scaled, layout, blocks=blocks)
+    plan = Plan(results, tuple(sizes.items()), (candidate,), named, promises=promises)
     return launch(plan, (a, b, *scales, *integers), unproved)[0]
 
 
@@ -134,10 +148,11 @@ def _named(layout: str, of_a: Operand, of_b: Operand, a: Tensor, b: Tensor, *oth
 
 
 def _named_scaled(
-    layout: str, a: Tensor, b: Tensor, of_a: Tensor, of_b: Tensor, *others: Tensor
+    layout: str, a: Tensor, b: Tensor, of_a: Tensor, of_b: Tensor, *others: Tensor, blocks: bool
 ) -> Mapping[str, Tensor]:
-    """The operands row-major, with k innermost, but for the scales of rows."""
-    made = map(copy_aligned, (a, b.mT, of_a.mT, of_b.mT))
+    """The operands row-major, with k innermost but for scales of blocks of rows; others of these as (M,) and (E, N)."""
+    scales = (each.mT if blocks else each.flatten(0, 1) for each in (of_a, of_b))
+    made = map(copy_aligned, (a, b.mT, *scales))
     return dict(zip(("A", "B", "scale_a", "scale_b", *_INTEGERS[layout], "C"), (*made, *others), strict=True))
 
 
@@ -174,13 +189,25 @@ def _check(
         return None
     if of_a is None or of_b is None:
         _refuse("scales of one operand alone", "pass `scale_a` and `scale_b`")
-    deep, wide = (-(-extent // BLOCK) for extent in b.shape[1:])
-    wanted = {"scale_a": (*a.shape[:-1], deep), "scale_b": (b.shape[0], deep, wide)}
     for name, tensor in (("scale_a", of_a), ("scale_b", of_b)):
         _check_tensor(name, tensor, a, ("torch.float32",))
-        if tuple(tensor.shape) != wanted[name]:
-            _refuse(f"`{name}` is {tuple(tensor.shape)}, expected {wanted[name]}", "pass a scale for every block")
+    rows, (experts, depth, columns) = a.shape[:-1], b.shape
+    deep, wide = (-(-extent // BLOCK) for extent in (depth, columns))
+    wanted = [((*rows, deep), (experts, deep, wide))]
+    if not masked:
+        wanted.append(((*rows, 1), (experts, 1, columns)))
+    found = tuple(of_a.shape), tuple(of_b.shape)
+    if found not in wanted:
+        said = ", or ".join(f"{one} and {two}" for one, two in wanted)
+        message = f"`scale_a` and `scale_b` are {found[0]} and {found[1]}, expected {said}"
+        _refuse(message, "pass a scale for every block" + (", or for every row and column" if not masked else ""))
     return of_a, of_b
+
+
+def _scaled(scales: tuple[Tensor, Tensor] | None, columns: int) -> tuple[bool, bool]:
+    """Whether there are scales of blocks, and of rows and columns: of columns there are more than of blocks."""
+    of_rows = scales is not None and scales[1].shape[2] == columns
+    return scales is not None and not of_rows, of_rows
 
 
 def _integers_of(a: Tensor, b: Tensor, offsets: Tensor | None, counts: Tensor | None) -> Tensor:
@@ -200,7 +227,9 @@ def _integers_of(a: Tensor, b: Tensor, offsets: Tensor | None, counts: Tensor | 
 
 
 def _check_tensor(name: str, tensor: Tensor, beside: Tensor, types: Collection[str]) -> None:
-    """Raises ArgusError (E401) for a tensor of another type, or device, or one that requires a gradient."""
+    """Raises ArgusError (E401) for a tensor of another type, or device, or one that requires a gradient that the
+    product does not have.
+    """
     if not hasattr(tensor, "data_ptr"):
         _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
     if str(tensor.dtype) not in types:
@@ -210,7 +239,8 @@ def _check_tensor(name: str, tensor: Tensor, beside: Tensor, types: Collection[s
         )
     if not tensor.is_cuda:
         _refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
-    if tensor.requires_grad and torch().is_grad_enabled():
+    sorted_rows = types is KINDS and len(beside.shape) == len(_AXES["a"])
+    if tensor.requires_grad and not sorted_rows and torch().is_grad_enabled():
         _refuse(f"`{name}` requires a gradient, which this product lacks", "use `torch.no_grad()` or `.detach()`")
     if tensor.device != beside.device:
         _refuse(f"`a` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")

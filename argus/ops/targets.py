@@ -46,6 +46,8 @@ KERNELS: Mapping[str, Mapping[str, Kernels]] = {
         "sm_90a": Kernels(choice.select_grouped),
         "gfx942": Kernels(choice_gfx942.grouped, strided=False),
     },
+    "grouped_matmul with scales of rows": {"sm_90a": Kernels(choice.select_grouped_rows)},
+    "the gradient of grouped_matmul": {"sm_90a": Kernels(choice.select_grouped_weights)},
     "grouped_matmul of counts": {"sm_90a": Kernels(choice.select_masked)},
     "moe": {"sm_90a": Kernels(choice.select_moe)},
     "attention": {"sm_90a": Kernels(attention.choose), "gfx942": Kernels(choice_gfx942.attention, strided=False)},

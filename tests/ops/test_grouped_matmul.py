@@ -15,7 +15,7 @@ from ml_dtypes import bfloat16
 import argus
 from argus.core.diagnostic import ArgusError
 from argus.ops.call_path import Plan
-from argus.ops.choice import select_grouped
+from argus.ops.choice import select_grouped, select_grouped_rows
 from tests.ops.fake_torch import Matrix, aligned, gpu
 
 module = import_module("argus.ops.grouped_matmul")
@@ -208,19 +208,36 @@ def test_few_rows_of_an_expert_have_low_tiles(rows: int, config: str) -> None:
     assert {select_grouped(rows, 64, 2816, blocks=blocks) for blocks in (False, True)} == {config or "by_rows"}
 
 
+def test_scales_may_be_of_rows_and_columns(plans: Launched) -> None:
+    of_a, of_b = tensor(300, 1, dtype="torch.float32"), tensor(3, 1, 264, dtype="torch.float32")
+    grouped(**(operands(depth=272) | scaled() | {"scale_a": of_a, "scale_b": of_b}))
+    ((plan, passed),) = plans
+    assert plan.results == (((300, 264), "torch.bfloat16"),)
+    assert [(each.family, each.config) for each in plan.candidates] == [("grouped_fp8_rows", "by_rows")]
+    assert not {"KB", "NB"} & dict(plan.sizes).keys()
+    named = plan.named(*passed, tensor(300, 264))
+    assert (named["scale_a"].shape, named["scale_b"].shape) == ((300,), (3, 264))
+    assert [select_grouped_rows(rows, 8, n, blocks=False) for rows, n in ((8192, 264), (100, 264), (100, 128))] == [
+        "columns_256",
+        "by_rows",
+        "columns_128",
+    ]
+
+
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no tensor": ({"a": 3}, "`a` is not a torch tensor"),
     "another type": ({"a": tensor(300, 72, dtype="torch.float32")}, "expects elements of type"),
     "unlike types": ({"a": tensor(300, 72, dtype="torch.float16")}, "convert one|elements of type"),
     "one matrix": ({"b": tensor(72, 264)}, "`b` expects 3 axes, found 2"),
     "another depth": ({"a": tensor(300, 64)}, "`b` expects 64 rows"),
-    "a gradient": ({"a": evolve(tensor(300, 72), requires_grad=True)}, "requires a gradient"),
+    "a gradient of 8 bits": (scaled() | {"b": evolve(scaled()["b"], requires_grad=True)}, "requires a gradient"),
     "offsets in 64 bits": ({"offsets": tensor(4, dtype="torch.int64")}, "expects torch.int32"),
     "no experts": ({"offsets": tensor(1, dtype="torch.int32")}, "expected one axis of at least 2"),
     "too few offsets": ({"offsets": tensor(3, dtype="torch.int32")}, "3 offsets for 3 experts"),
     "8 bits without scales": (scaled() | {"scale_a": None, "scale_b": None}, "expects elements of type torch.bfloat16"),
     "scales of one": (scaled() | {"scale_b": None}, "scales of one operand alone"),
     "scales of other blocks": (scaled() | {"scale_a": tensor(300, 2, dtype="torch.float32")}, "expected \\(300, 3\\)"),
+    "scales of rows and blocks": (scaled() | {"scale_a": tensor(300, 1, dtype="torch.float32")}, "\\(3, 1, 264\\)"),
     "scales in bf16": (scaled() | {"scale_b": tensor(3, 3, 3)}, "`scale_b` expects elements of type torch.float32"),
     "scales of 16 bits' elements": ({"scale_a": tensor(300, 1), "scale_b": tensor(3, 1, 3)}, "torch.float8_e4m3fn"),
     "no such schedule": ({"config": "wide"}, "there is no schedule `wide`"),

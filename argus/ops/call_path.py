@@ -59,7 +59,7 @@ class Plan:
 
 def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[Any, Product | None]:
     """The result (a tuple, of several), and a function for later calls with equal shapes and strides; None where
-    operands had to be copied, or integers are checked.
+    operands had to be copied, or integers are checked on the host.
 
     Raises ArgusError: E405 if no candidate supports the sizes, E406 to E409 for errors on the GPU, E413 for a kernel
     without a proof, E303 without a compiler.
@@ -77,7 +77,7 @@ def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[A
 
         schedule = _first(plan.candidates, index, unproved, launched)
     copied = any(used_.data_ptr() != own.data_ptr() for used_, own in zip(arrays.values(), operands, strict=False))
-    if copied or plan.promises is not None:
+    if copied or schedule.reads_to_bind(call):
         return one_or_all(outs), None
     spaces = _typed(schedule.spaces(call))
     return one_or_all(outs), bind_product(schedule, call, used, plan.results, plan.named, spaces)

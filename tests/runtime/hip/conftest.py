@@ -14,7 +14,7 @@ from argus.runtime.hip.driver import LIBRARY
 from tests.runtime.hip.rocm_torch import RocmTorch
 from tests.runtime.hip.stub import Stub, compile_stub
 
-_KEEPING = ("matmul", "attention", "row_calls", "scaled_matmul", "text_kernels", "route")
+_KEEPING = ("matmul", "attention", "row_calls", "scaled_matmul", "text_kernels", "route", "grouped_matmul")
 """The operators that keep loaded kernels and tensors on the device."""
 
 

@@ -123,8 +123,12 @@ EDITS: dict[str, tuple[str, str]] = {
     ),
     "one more block, with rows of a neighbour": ("maximum(0, end - first - 1) // BLOCK", "(end - first) // BLOCK + 1"),
     "the last rows are left out": (
-        "mma(mm, acc, slot.a.tile((_HALF, BLOCK), (wg, 0)), slot.b, init=True)",
-        "mma(mm, acc, slot.a.tile((_HALF, BLOCK), (wg, 0)), slot.b, init=True)\n                acc[:] = 0.0",
+        "                last.release()",
+        "                last.release()\n                acc[:] = 0.0",
+    ),
+    "last rows are released under their product": (
+        "wgmma.wait(pending=0)\n                last.release()",
+        "last.release()",
     ),
     "sums of the tile before": ("slot.b, init=True)", "slot.b, init=eq(e, 0))"),
     "columns of the tile after": ("copy(g.tile((bn, BLOCK), (j, k))", "copy(g.tile((bn, BLOCK), (j + 1, k))"),

@@ -280,7 +280,7 @@ def calls_of(
     calls: dict[str, list[Any]] = {}
     experts, columns, depth = b.shape
     for counts in routings:
-        rows, most = sum(counts), 64
+        rows, most = sum(counts), max(64, *counts)
         a = torch.randn((rows, depth), device="cuda", dtype=b.dtype)
         out = torch.full((rows, columns), float("nan"), device="cuda", dtype=b.dtype)
         given = Given(a, b, counts, integers_of(torch, counts, masked=False))

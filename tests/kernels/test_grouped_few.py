@@ -101,7 +101,6 @@ SHARED: dict[str, tuple[str, str]] = {
     "stored to the rows after": ("(agents * n + wg, m)", "(agents * n + wg, m + 1)"),
     "a stage is released while it is read": ("wgmma.wait(pending=count)", "wgmma.wait(pending=2 * count)"),
     "sums are stored before they are complete": ("wgmma.wait(pending=0)", "pass"),
-    "tiles beyond 32 bits": ("* wide < 1 << 23)", "* wide < 1 << 50)"),
 }
 PACKED: dict[str, tuple[str, str]] = {
     "rows of the expert after": (ROWS, "self.A.rows(scalar(self.starts[e + 1]))"),
@@ -113,7 +112,6 @@ PACKED: dict[str, tuple[str, str]] = {
     ),
     "stored from the expert's number on": (STORED, "self.C.rows(e, scalar(self.starts[e + 1]))"),
     "an expert's last row is left out": ("return end - first", "return end - first - 1"),
-    "rows are counted from the first expert": ("return end - first", "return end"),
     "experts in any order": ("self.starts, ascending=True", "self.starts"),
     "experts from any row": ("first=0, last=rows", "last=rows"),
     "experts to any row": ("first=0, last=rows", "first=0"),

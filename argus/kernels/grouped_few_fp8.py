@@ -14,7 +14,6 @@ from argus.kernels.schedules.grouped_few_blocks import (
 from argus.language import Tensor, bf16, e4m3, f32, i32, kernel
 
 CONFIGS = {
-    "rows_8": GroupedFewBlocks(8),
     "rows_16": GroupedFewBlocks(16),
     "rows_32": GroupedFewBlocks(32),
     "rows_64": GroupedFewBlocks(64, resident=2),

@@ -172,7 +172,7 @@ def select_grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
     With fewer still, a configuration of `argus.kernels.grouped_few`. blocks: for `argus.kernels.grouped_fp8`.
     """
     if rows <= _FEWEST:
-        return "rows_8"
+        return "rows_16" if blocks else "rows_8"
     few = next((name for most, name in _FEW.items() if rows <= most * experts), None)
     if few is not None:
         return few
@@ -196,8 +196,9 @@ def select_grouped_weights(columns: int) -> str:
 
 def select_masked(rows: int, experts: int, n: int, *, blocks: bool) -> str:
     """For the kernels of `argus.kernels.grouped_few` with counts: experts may have so many rows, most have fewer."""
-    del experts, n, blocks
-    return next((name for most, name in _MASKED.items() if rows <= most), "rows_64")
+    del experts, n
+    found = next((name for most, name in _MASKED.items() if rows <= most), "rows_64")
+    return "rows_16" if blocks and found == "rows_8" else found
 
 
 def select_moe(rows: int, experts: int) -> str:

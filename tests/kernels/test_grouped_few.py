@@ -27,7 +27,7 @@ FIRST = ("packed_nt", "masked_nt", "packed_fp8_blocks")
 @pytest.mark.parametrize(
     ("name", "config"),
     [
-        each if each[0] in FIRST and each[1] == "rows_8" else pytest.param(*each, marks=pytest.mark.nightly)
+        each if each[0] in FIRST and each[1] == "rows_16" else pytest.param(*each, marks=pytest.mark.nightly)
         for each in ALL
     ],
 )
@@ -175,6 +175,6 @@ TWINS = {
 @pytest.mark.parametrize("name", TWINS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     of, module, edit = TWINS[name]
-    made = twin(OF_NAME[of], "rows_8", module, edit)
+    made = twin(OF_NAME[of], "rows_16", module, edit)
     verdict = verify(made, solver="z3", budget=evolve(Budget(), runs=0)).verdict
     assert not isinstance(verdict, Proved)

@@ -46,7 +46,7 @@ from argus.language import (
 class GroupedFewBlocks:
     """As `GroupedFew`, with 128 of K per stage."""
 
-    bm: int = 8
+    bm: int = 16
     stages: int = 4
     bn: int = COLUMNS
     resident: int = 4

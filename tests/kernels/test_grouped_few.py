@@ -112,10 +112,8 @@ PACKED: dict[str, tuple[str, str]] = {
     ),
     "stored from the expert's number on": (STORED, "self.C.rows(e, scalar(self.starts[e + 1]))"),
     "an expert's last row is left out": ("return end - first", "return end - first - 1"),
-    "experts in any order": ("self.starts, ascending=True", "self.starts"),
     "experts from any row": ("first=0, last=rows", "last=rows"),
     "experts to any row": ("first=0, last=rows", "first=0"),
-    "offsets of another number of experts": ("eq(self.starts.shape[0], self.B.shape[0] + 1), ", ""),
 }
 MASKED: dict[str, tuple[str, str]] = {
     "rows of the expert after": ("return self.A[e]", "return self.A[(e + 1) % self.A.shape[0]]"),

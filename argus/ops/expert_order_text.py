@@ -149,7 +149,7 @@ template <class Id> HELPER void place(
         const int width = 1 << bits, expert = own % width, step = THREADS / width;
         int total = 0, earlier = 0;
         if (expert < experts) {
-#pragma unroll 8
+#pragma unroll 16
             for (int of = own / width; of < blocks; of += step) {
                 const int number = counts[of * experts + expert];
                 total += number;

@@ -186,7 +186,7 @@ def refuses_wrong_choices(torch: Any) -> bool:  # noqa: ANN401 reason: untyped
                 wrong[token, place] = order[token, 8 + random.randrange(248)]
             case 1:
                 wrong[token, place] = wrong[token, (place + 1) % 8]
-            case 2:
+            case 2:  # in another order
                 wrong[token, [0, 7]] = wrong[token, [7, 0]]
             case 3:
                 wrong[token, place] = 256 + place

@@ -42,9 +42,9 @@ def route(
     correction. renormalize: weights are divided by their sum over the token's experts. scale: a factor of all weights.
 
     Two launches: one chooses, and the other, which is proved, computes weights and checks the choice, whatever it is:
-    if some expert has a larger score than a chosen one, or the chosen are not all different, or not in that order, the
-    token's weights are infinite. Logits that are not numbers count as the largest, and give weights that are infinite
-    or not numbers. With a bias, scores are compared as they are rounded to f32.
+    if the chosen are not those, in that order, the token's weights are infinite. Logits that are not numbers count as
+    the largest, and give weights that are infinite or not numbers. With a bias, scores are compared as they are rounded
+    to f32.
 
     It is for an H100, H200 or MI300X, runs on the current stream and may be captured in a CUDA graph, after a first
     call. No gradients. unproved: "allow" also runs a kernel that is neither proved nor refuted.

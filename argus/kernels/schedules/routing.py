@@ -88,14 +88,21 @@ class Routing:
         _, after = self._keys(chosen, 1)
         number, number_after = (chosen.gather(self.ids, lambda r, j: (r, j), step) for step in (0, 1))
         lowest = where(chosen.are(own), own, inf).min(1)
-        above = block.sum(lambda chunk: where(keys(chunk) > lowest, 1.0, 0.0))
-        own_above = where(chosen.are(own) & (own > lowest), 1.0, 0.0).sum(1)
+        last = block.of_rows(self.ids.gather((rows,), lambda r: (minimum(r, rows - 1), choices - 1)))
+
+        def ahead(chunk: IntLike) -> Fragment:
+            """Which experts come before the last chosen one, and itself."""
+            key = keys(chunk)
+            place = where(key == lowest, block.tile(chunk) * block.width + key.index[1], inf)
+            return where(block.within(key, chunk) & ((key > lowest) | (place <= last)), 1.0, 0.0)
+
+        places = block.sum(ahead)
         falls = (own > after) | ((own == after) & (number < number_after))
         rises = where(chosen.are(own, 1), where(falls, 0.0, 1.0), 0.0).sum(1)
         outside = where(chosen.are(own), where((number >= 0) & (number < experts), 0.0, 1.0), 0.0).sum(1)
         weights = self._weights(block, chosen, picked, all_scores)
         factor = block.load(self.F[0], replicated(cfg.threads))
-        chosen.store(where((above == own_above) & (rises == 0) & (outside == 0), weights * factor, inf), self.W)
+        chosen.store(where((places == choices) & (rises == 0) & (outside == 0), weights * factor, inf), self.W)
         assert_equals(self.W, weight_of(self.X, self.ids, self.F, self.scoring, self.B, renormalised=self.renormalised))
 
     @staticmethod

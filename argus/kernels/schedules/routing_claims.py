@@ -46,15 +46,20 @@ def weight_of(
             return exp2(x(r, e) * LOG2_E) if scoring == "softmax" else logistic(x(r, e))
 
         lowest = least(own, over=choices)
-        above = total(lambda e: where(key(e) > lowest, 1, 0), over=experts)
-        own_above = total(lambda i: where(own(i) > lowest, 1, 0), over=choices)
+        last = given(r, choices - 1)
+
+        def ahead(e: Int) -> Value:
+            place = where(key(e) == lowest, e, inf)
+            return where((key(e) > lowest) | (place <= last), 1, 0)
+
+        places = total(ahead, over=experts)
         disorder, outside = total(rises, over=choices - 1), total(strays, over=choices)
         found = weight(column(j))
         if renormalised:
             found = found / total(lambda i: weight(column(i)), over=choices)
         elif scoring == "softmax":
             found = found / total(weight, over=experts)
-        return where((above == own_above) & (disorder == 0) & (outside == 0), found * elements(F)(0), inf)
+        return where((places == choices) & (disorder == 0) & (outside == 0), found * elements(F)(0), inf)
 
     return formula
 

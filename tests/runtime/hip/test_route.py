@@ -70,6 +70,7 @@ def test_a_score_that_is_not_a_number_has_no_finite_weight(rocm: RocmTorch, kind
 
 WRONG: dict[str, tuple[int, int]] = {
     "a smaller one": (2, 11),
+    "an equal one after": (2, 3),
     "one twice": (2, 1),
     "no expert": (0, -1),
     "beyond the last": (1, 64),
@@ -80,7 +81,7 @@ WRONG: dict[str, tuple[int, int]] = {
 def test_a_wrong_choice_has_infinite_weights(rocm: RocmTorch, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The kernel that weighs does not trust the one that chooses."""
     x = np.zeros((3, 64))
-    x[:, :3] = 5, 4, 3
+    x[:, :4] = 5, 4, 3, 3
     place, value = WRONG[name]
     wrong = np.array([[0, 1, 2]] * 3)
     wrong[1, place] = value

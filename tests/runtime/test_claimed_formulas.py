@@ -68,6 +68,7 @@ SIZES = {
     "formula_log_softmax": {"R": 3, "N": 100},
     "formula_row_mean": {"R": 3, "N": 300},
     "formula_row_range": {"R": 3, "N": 100},
+    "formula_checked_choice": {"R": 9, "N": 3},
     "formula_scaled_by_sequence": {"T": 100, "B": 3, "S": 4, "most": 100},
     "formula_scaled_by_expert": {"T": 60, "E": 3, "S": 4, "Q": 4, "P": 3},
     "formula_softmax": {"R": 3, "N": 300},
@@ -118,14 +119,17 @@ ADDS_TO_ITS_OUTPUT = {"formula_rows_added_to", "formula_parts_added_in_a_loop"}
 COMPARED = {
     "formula_lower_triangle": 40 * 41 // 2,
     "formula_layer_norm_of_a_held_row": 19 * 32,  # a row's root is of a number below 0
+    "formula_checked_choice": 3,  # of nine rows; infinite elements are not
     "formula_of_rows_without_elements": 20 + 17,  # three rows' logarithm is of 0
 }
 """The elements that are compared, where those are not all."""
 NOT_AT_RANDOM = {
     *("formula_elements_at_the_threshold_left_out", "formula_arg_max_of_the_last"),
-    "formula_column_after_the_last",
+    *("formula_column_after_the_last", "formula_checked_choice_but_for_the_last"),
 }
-"""Twins that differ only where elements of a row are equal, or where an integer is large; random ones are not."""
+"""Twins that differ only where elements of a row are equal, an integer is large, or the formula infinite; random ones
+are not, and infinite ones are not compared.
+"""
 
 
 @pytest.fixture(autouse=True)

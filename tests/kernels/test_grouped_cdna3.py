@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -61,6 +62,24 @@ def test_sums_stay_in_registers(name: str, config: str, tmp_path: Path) -> None:
     assert isinstance(report, ResourceReport)
     assert (report.vgpr_spills, report.sgpr_spills, report.scratch_bytes) == (0, 0, 0)
     assert report.lds_bytes <= gfx942.shared_bytes
+
+
+def loops(assembly: str) -> list[str]:
+    """The text from a label to each branch back to it, without those of guards."""
+    lines = assembly.partition("_guard0")[0].splitlines()
+    labels = {line.partition(":")[0]: at for at, line in enumerate(lines) if line.startswith(".LBB")}
+    jumps = [(at, line.split()[-1]) for at, line in enumerate(lines) if "s_cbranch" in line or "s_branch" in line]
+    return ["\n".join(lines[labels[to] : at]) for at, to in jumps if labels.get(to, at) < at]
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize(("name", "config"), ALL)
+def test_integers_are_loaded_ahead_of_the_loop(name: str, config: str, tmp_path: Path) -> None:
+    assembly = build(OF_NAME[name].trace(config), directory=tmp_path).assembly
+    assert assembly is not None
+    loop = min((each for each in loops(assembly.read_text("utf-8")) if "v_mfma" in each), key=len)
+    assert "buffer_load_dwordx4" in loop
+    assert not re.findall(r"\b(?:global|flat|s)_load_", loop)  # a scale of B is loaded in a branch
 
 
 @pytest.mark.nightly

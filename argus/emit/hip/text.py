@@ -13,6 +13,7 @@ from typing import assert_never
 
 from attrs import evolve, frozen
 
+from argus.core import algebra
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import (
     ADVICE,
@@ -137,11 +138,18 @@ def _heading(kernel: Kernel, scope: Scope) -> Iterator[str]:
     """The signature: tensors, then sizes."""
     names = scope.names
     written = {view.target.buffer for view in _copies(kernel.body)}
-    tensors = [f"{'' if b in written else 'const '}{c_type(b.dtype)}* {names.buffers[b]}" for b in kernel.parameters]
+    tensors = [
+        f"{'' if b in written else 'const '}{c_type(b.dtype)}* {_alone(b)}{names.buffers[b]}" for b in kernel.parameters
+    ]
     sizes = [f"int {names.symbols[size]}" for size in kernel.sizes]
     waves = max(1, kernel.threads * kernel.resident // (4 * kernel.target.unit))
     yield f'extern "C" __global__ THREADS({kernel.threads}, {waves})'
     yield f"void {names.kernel}({', '.join([*tensors, *sizes])}) {{"
+
+
+def _alone(tensor: Buffer) -> str:
+    """For integers with a data contract, which no kernel writes (E220): so that a loop loads them once, ahead of it."""
+    return "" if tensor.promise is algebra.TRUE else "__restrict__ "
 
 
 def _copies(body: tuple[Stmt, ...]) -> Iterator[Copy]:

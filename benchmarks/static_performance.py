@@ -1,6 +1,7 @@
 """Predict gfx942 kernels from their machine code, beside published figures (no AMD GPU is needed, and none was used).
 
     python benchmarks/static_performance.py products [--store]
+    python benchmarks/static_performance.py grouped [--store]
     python benchmarks/static_performance.py attention [--store]
     python benchmarks/static_performance.py ladders [--store]
     python benchmarks/static_performance.py selection [--store]
@@ -9,7 +10,8 @@
     python benchmarks/static_performance.py resources [--store]
 
 `products` predicts the shipped GEMM configurations on an MI325X and on an MI300X, each with its own rates, and prints
-the fastest beside what libraries reach (beside HipKittens the ping-pong, which has its structure); `attention` does so
+the fastest beside what libraries reach (beside HipKittens the ping-pong, which has its structure); `grouped` predicts
+grouped products of equally many rows an expert on an MI300X, for which no figure is published; `attention` does so
 for attention on an MI300X. `ladders` predicts schedules of one structure after the other with the rates of an MI355X,
 and prints the rank correlation with the published speed of such schedules. `selection` compares what `argus.matmul`
 chooses with the fastest prediction. `models` compares predictions for designs of the search space with recorded ones of
@@ -39,6 +41,8 @@ from argus.core.cost.dies import DIE_MACHINES
 from argus.core.ir import Kernel
 from argus.kernels.cost_gfx942 import cheapest
 from argus.kernels.gemm import gemm
+from argus.kernels.grouped import grouped_nt
+from argus.kernels.grouped_fp8_cdna3 import grouped_fp8_fnuz_blocks
 from argus.kernels.schedules.cdna3 import Cdna3PingPong
 from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
@@ -47,6 +51,7 @@ from argus.runtime.cpu.validate import chosen_sizes
 from argus.runtime.machine.launch import MachineCode
 from argus.runtime.machine.performance import Performance, built, of_code
 from argus.search.problems.problem import Gemm
+from benchmarks.grouped_inputs import integers_of, sizes_of
 from benchmarks.machine_code import kernels_of, shipped_configurations
 from benchmarks.shipped import families
 from benchmarks.static_model import spearman
@@ -228,6 +233,31 @@ def selection() -> Row:
     return {"rows": rows, "worst": max(row["time over best"] for row in rows)}
 
 
+GROUPED = ((8, 8192, 14336, 4096), (8, 32768, 14336, 4096), (64, 16384, 2816, 2048))
+"""Experts, rows, N and K of grouped products; each expert has the same number of rows."""
+
+
+def grouped() -> Row:
+    """Tiles without rows, of which there are as many as experts, are taken for full ones and not counted as work."""
+    rows: list[Row] = []
+    for template in (grouped_nt, grouped_fp8_fnuz_blocks):
+        for name, config in template.configs.items():
+            if config.target.name != "gfx942":
+                continue
+            kernel = template.trace(name)
+            made = built(kernel)
+            for experts, count, n, k in GROUPED:
+                every = sizes_of(count, experts, n, k, config.bm)
+                sizes = {each.name: every[each.name] for each in kernel.sizes}
+                integers = integers_of([count // experts] * experts, config.bm)
+                found = of_code(kernel, made, sizes, DIE_MACHINES["MI300X"], integers).predicted
+                tflops = round(2.0 * count * n * k / found.microseconds / 1e6)
+                rows.append({"kernel": kernel.name, "shape": [experts, count, n, k], "tflops": tflops,
+                             "microseconds": round(found.microseconds, 1), "limit": found.limit})  # fmt: skip
+                print(", ".join(f"{key} {value}" for key, value in rows[-1].items()))
+    return {"rows": rows}
+
+
 SPACE = Path(__file__).resolve().parent / "results" / "space" / "gfx942.json"
 _SAMPLED = 20
 
@@ -307,6 +337,7 @@ def _resources(stem: str, kernel: Kernel) -> Row:
 
 COMMANDS: Mapping[str, Callable[[], Row]] = {
     "products": products,
+    "grouped": grouped,
     "attention": attention,
     "ladders": ladders,
     "selection": selection,

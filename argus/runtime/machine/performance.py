@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from math import prod
 
+import numpy as np
+import numpy.typing as npt
 from attrs import frozen
 
 from argus.core.cost.dies import DIE_MACHINES, DieMachine
@@ -23,6 +25,7 @@ from argus.runtime.machine.validate import no_machine_code
 from argus.runtime.run_sizes import sizes_of
 
 MACHINE = "MI300X"
+Integers = npt.NDArray[np.int32]
 _LINES = 4
 
 
@@ -47,10 +50,13 @@ class Performance:
     lines: tuple[LimitingLine, ...]
 
 
-def performance(kernel: Kernel, sizes: Mapping[str, int], machine: str = MACHINE) -> Performance:
+def performance(
+    kernel: Kernel, sizes: Mapping[str, int], machine: str = MACHINE, integers: Mapping[str, Integers] | None = None
+) -> Performance:
     """Compile a kernel and predict the time of a launch. sizes: those not given are chosen as `argus run` does.
 
-    machine: a name of `argus.core.cost.dies.DIE_MACHINES`.
+    machine: a name of `argus.core.cost.dies.DIE_MACHINES`. integers: the contents of tensors that the kernel branches
+    on or finds its operands by; other tensors count as zeros.
     Raises ArgusError: E301 for an unknown machine, E303 and E304 as the compiler does, E402 for sizes that violate an
     assumption, E421 for a kernel of another target, E501 for a text that is not emitted, E502 for an instruction that
     is not modelled, E701 for an unknown size.
@@ -59,7 +65,7 @@ def performance(kernel: Kernel, sizes: Mapping[str, int], machine: str = MACHINE
         raise no_machine_code(kernel, "name a kernel for gfx942")
     model, known = machine_of(machine), sizes_of(kernel, sizes)
     check_assumptions(kernel, {symbol: known[symbol.name] for symbol in kernel.sizes})
-    return of_code(kernel, built(kernel), known, model)
+    return of_code(kernel, built(kernel), known, model, integers)
 
 
 def machine_of(name: str) -> DieMachine:
@@ -90,15 +96,22 @@ def _scratch(made: MachineCode) -> int:
     return made.code.kernel(made.info.symbol).descriptor.scratch_bytes
 
 
-def of_code(kernel: Kernel, made: MachineCode, sizes: Mapping[str, int], model: DieMachine) -> Performance:
-    """The prediction for compiled code. sizes: all of them. Raises ArgusError (E502)."""
+def of_code(
+    kernel: Kernel,
+    made: MachineCode,
+    sizes: Mapping[str, int],
+    model: DieMachine,
+    integers: Mapping[str, Integers] | None = None,
+) -> Performance:
+    """The prediction for compiled code. sizes: all of them. integers: as of `performance`. Raises ArgusError (E502)."""
     grid = triple([value_of(extent, sizes) for extent in made.info.grid])
     extents = Extents(grid, triple((made.info.threads,)))
-    integers = tuple(sizes[each.name] if each.kind == "int" else None for each in made.info.arguments)
+    known = integers or {}
+    arguments = tuple(sizes[e.name] if e.kind == "int" else known.get(e.name) for e in made.info.arguments)
     bits = {buffer.name: buffer.dtype.bits for buffer in kernel.parameters}
     read = [each for each in made.info.arguments if each.kind == "pointer" and not each.written]
     operands = sum(prod(value_of(extent, sizes) for extent in each.shape) * bits[each.name] / 8 for each in read)
-    found = predict(made.code, Launch(made.info.symbol, extents, integers, operands), model)
+    found = predict(made.code, Launch(made.info.symbol, extents, arguments, operands), model)
     described = made.code.kernel(made.info.symbol).descriptor
     return Performance(kernel.name, model.name, sizes, described, found, _lines(made, found))
 

@@ -12,10 +12,13 @@ from argus.cli.main import main
 from argus.core.cost.dies import DIE_MACHINES
 from argus.core.diagnostic import ArgusError
 from argus.kernels.gemm import gemm
+from argus.kernels.grouped import grouped_nt
 from argus.kernels.schedules.cdna3 import Cdna3PingPong
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.runtime.machine.performance import Performance, built, of_code, performance
 from argus.verifier.loader import load
+from benchmarks.grouped_inputs import integers_of
+from benchmarks.grouped_inputs import sizes_of as grouped_sizes
 
 PROVED = Path(__file__).parents[2] / "corpus" / "proved"
 
@@ -54,6 +57,22 @@ def test_what_cannot_be_predicted_is_refused(
 
     assert status == 3
     assert code in capsys.readouterr().err
+
+
+def test_a_kernel_that_finds_its_operands_by_integers_needs_them() -> None:
+    """Without the tiles of experts no tile has rows, so that nothing is multiplied."""
+    kernel, counts = grouped_nt.trace("interleaved_128"), [300, 0, 212]
+    sizes = grouped_sizes(512, 3, 1024, 512, 128)
+    sizes = {each.name: sizes[each.name] for each in kernel.sizes}
+    made = built(kernel)
+    unknown, known = (
+        of_code(kernel, made, sizes, DIE_MACHINES["MI300X"], integers).predicted
+        for integers in (None, integers_of(counts, 128))
+    )
+
+    assert unknown.flops == 0
+    assert known.flops == 2 * sizes["T"] * 128 * 1024 * 512  # tiles are alike, those without rows too
+    assert known.microseconds > unknown.microseconds
 
 
 @pytest.mark.nightly

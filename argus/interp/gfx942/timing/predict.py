@@ -23,7 +23,7 @@ from argus.interp.gfx942.instruction import Instruction
 from argus.interp.gfx942.state import LANES
 from argus.interp.gfx942.timing.operations import Operation, Shares, operation
 from argus.interp.gfx942.timing.simulate import UNITS, Rates, Resource, Simulated, combined, simulate
-from argus.interp.gfx942.timing.trace import Trace, WaveTrace, follow
+from argus.interp.gfx942.timing.trace import Given, Trace, WaveTrace, follow
 from argus.interp.gfx942.wait_states import multiply_adds
 
 Limit = Resource | Literal["launch"]
@@ -34,11 +34,14 @@ _BUSY = 0.5
 
 @frozen
 class Launch:
-    """name: of the kernel. arguments: in order, None for a tensor. operands: bytes of the tensors that it reads."""
+    """name: of the kernel. arguments: in order, those of tensors None, or their contents.
+
+    operands: bytes of the tensors that it reads.
+    """
 
     name: str
     extents: Extents
-    arguments: tuple[int | None, ...]
+    arguments: tuple[Given, ...]
     operands: float
 
     @property
@@ -89,7 +92,7 @@ def predict(code: CodeObject, launch: Launch, model: DieMachine) -> CodePredicti
         model=model,
     )
     resident, why = _resident(kernel.descriptor, waves, model)
-    notes = ["loads of data are followed as zeros, which decides branches on data"]
+    notes = ["loads of data that is not given are followed as zeros, which decides branches on it"]
     if any(wave.cut for wave in trace.waves):
         notes.append("a wave executes more instructions than are followed: the time is too short")
     if kernel.descriptor.scratch_bytes:

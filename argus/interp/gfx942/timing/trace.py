@@ -1,7 +1,7 @@
 """Follows waves through the code for their control flow and addresses alone.
 
-Matrix instructions and loads of data compute nothing: their results are 0, as is whatever is loaded from a tensor that
-is not given. So the way of a kernel that branches on its data is one of those it may take.
+Matrix instructions compute nothing: their results are 0, as is whatever is loaded from a tensor that is not given. So
+the way of a kernel that branches on such data is one of those it may take.
 """
 
 from __future__ import annotations
@@ -27,13 +27,23 @@ from argus.interp.gfx942.dispatch import (
 )
 from argus.interp.gfx942.findings import Findings
 from argus.interp.gfx942.flow import DivergedError
+from argus.interp.gfx942.global_memory import addresses
 from argus.interp.gfx942.instruction import EXEC, Vector
-from argus.interp.gfx942.memory import memory_of
+from argus.interp.gfx942.memory import as_bytes, memory_of
 from argus.interp.gfx942.races import Races
 from argus.interp.gfx942.state import LANES, Array, Group, Wave, new_wave, vector_registers
 from argus.interp.gfx942.step import Step, step_at
-from argus.interp.gfx942.timing.accesses import global_access, lines_of, local_access, local_cycles, scratch_lines
+from argus.interp.gfx942.timing.accesses import (
+    Global,
+    global_access,
+    lines_of,
+    local_access,
+    local_cycles,
+    scratch_lines,
+)
 
+Given = int | None | npt.NDArray[np.int32]
+"""An argument: a number, a tensor of which nothing is known, or the contents of one."""
 _APART = 1 << 40
 """Bytes between tensors: no two share a line. Tensors lie far from what is executed on."""
 LIMIT = 4_000_000
@@ -121,7 +131,10 @@ class _Tracer:
                     return
                 if instruction.address not in path.accesses:
                     path.accesses[instruction.address] = self._accesses(path, step)
-                _clear(wave, step)
+                if outer is not None and _is_given(group, wave, step, outer):
+                    step.run(group, wave)
+                else:
+                    _clear(wave, step)
             case _:
                 step.run(group, wave)
                 wave.state = "ready" if wave.state == "at barrier" else wave.state
@@ -143,6 +156,14 @@ class _Tracer:
         return [Access(direct, lines) for lines in lines_of(group, wave, instruction, outer)]
 
 
+def _is_given(group: Group, wave: Wave, step: Step, access: Global) -> bool:
+    """Whether all active lanes load from a tensor whose contents are given."""
+    if access.stores or not step.instruction.row.name.startswith("global_load"):
+        return False
+    offsets, lanes = addresses(group, wave, step.instruction)
+    return bool(lanes.any()) and group.memory.all_inside(offsets[lanes], access.size)
+
+
 def _clear(wave: Wave, step: Step) -> None:
     for each in step.instruction.results:
         if isinstance(each, Vector):
@@ -155,18 +176,18 @@ def follow(
     name: str,
     rows: Sequence[tuple[Triple, int]],
     extents: Extents,
-    arguments: Sequence[int | None],
+    arguments: Sequence[Given],
     *,
     model: DieMachine | None = None,
     limit: int = LIMIT,
 ) -> Trace:
-    """Follow waves of a launch. rows: workgroup (x, y, z) and wave of each. arguments: in order, None for a tensor.
+    """Follow waves of a launch. rows: workgroup (x, y, z) and wave of each. arguments: in order.
 
     model: whose LDS serves them; without, its cycles are not counted. limit: instructions of one wave.
     Raises ArgusError: E420 for other arguments than the kernel's, E502 for an instruction that is not modelled.
     """
     kernel = code.kernel(name)
-    path = _begin(kernel, rows, extents, [_place(n) if each is None else each for n, each in enumerate(arguments)])
+    path = _begin(kernel, rows, extents, arguments)
     tracer = _Tracer(code, model, limit)
     waiting, done = [path], list[_Path]()
     with np.errstate(all="ignore"):
@@ -190,11 +211,18 @@ def _place(number: int) -> int:
     return _APART * (number + 1)
 
 
-def _begin(kernel: CodeKernel, rows: Sequence[tuple[Triple, int]], extents: Extents, arguments: Sequence[int]) -> _Path:
+def _begin(
+    kernel: CodeKernel, rows: Sequence[tuple[Triple, int]], extents: Extents, arguments: Sequence[Given]
+) -> _Path:
     """The waves as rows of one: they share no LDS, of which nothing is computed."""
     blocks = {KERNARG: kernarg_bytes(kernel), PACKET: PACKET_BYTES}
-    memory = memory_of({name: (np.zeros(size, np.uint8), False) for name, size in blocks.items()})
-    fill(kernel, memory, arguments, extents)
+    held = {name: (np.zeros(size, np.uint8), False) for name, size in blocks.items()}
+    tensors = {n: f"argument {n}" for n, each in enumerate(arguments) if isinstance(each, np.ndarray)}
+    memory = memory_of(held | {name: (as_bytes(np.asarray(arguments[n])), False) for n, name in tensors.items()})
+    starts = {each.name: each.address for each in memory.allocations}
+    placed = {n: starts[name] for n, name in tensors.items()}
+    numbers_of = [each if isinstance(each, int) else placed.get(n, _place(n)) for n, each in enumerate(arguments)]
+    fill(kernel, memory, numbers_of, extents)
     described, count = kernel.descriptor, len(rows)
     ids = np.array([block for block, _ in rows], np.int64)
     numbers = np.array([wave for _, wave in rows], np.int64)

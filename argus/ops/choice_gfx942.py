@@ -15,6 +15,8 @@ from argus.ops.choice import Scales, family_type, select, stored_or_modelled
 from argus.ops.element_types import no_kernel, no_schedule
 
 _TARGET = "gfx942"
+_ROWS = 128
+"""The most rows of a tile of grouped products."""
 _WHOLE, _COLUMNS, _VECTOR = 4, 8, 16
 """Columns of C that the sum of the parts stores at once; those in 16 bytes; 8-bit elements in 16 bytes."""
 
@@ -64,9 +66,12 @@ def select_parts(m: int, n: int, k: int) -> str | None:
 
 
 def grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
-    """As `argus.ops.choice.select_grouped`: an expert's last tile is taken to be half full on average."""
+    """As `argus.ops.choice.select_grouped`: an expert's last tile is taken to be half full on average.
+
+    Not among tiles of 256 rows, which `argus perf` predicts to be slower than those of 128 for each product tried.
+    """
     every = grouped_fp8_cdna3.CONFIGS if blocks else grouped_kernels.CONFIGS
-    known = {name: each for name, each in every.items() if isinstance(each, Cdna3Interleaved)}
+    known = {n: each for n, each in every.items() if isinstance(each, Cdna3Interleaved) and each.bm <= _ROWS}
 
     def cost(name: str) -> float:
         rows_of_tiles = rows + experts * known[name].bm // 2

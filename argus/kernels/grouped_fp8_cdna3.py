@@ -12,8 +12,8 @@ from argus.kernels.schedules.grouped_cdna3 import cdna3_grouped
 from argus.language import Tensor, bf16, e4m3fnuz, f32, i32, kernel
 
 CONFIGS = {
-    "interleaved_128": Cdna3Interleaved(bm=128, bn=128, bk=BLOCK, agprs=False),
-    "interleaved_64": Cdna3Interleaved(bm=64, bn=128, bk=BLOCK, ordered=False, agprs=False),
+    "interleaved_128": Cdna3Interleaved(bm=128, bn=128, bk=BLOCK, agprs=False, far=True),
+    "interleaved_64": Cdna3Interleaved(bm=64, bn=128, bk=BLOCK, ordered=False, agprs=False, far=True),
 }
 
 

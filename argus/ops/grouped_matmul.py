@@ -72,8 +72,8 @@ def grouped_matmul(
 
     `a` is read in place if its rows are aligned to 16 bytes, and `b` if each matrix is row-major or column-major with
     aligned rows or columns, such as the transpose of (E, N, K); else they are copied first. What rows of `a` hold does
-    not affect the results of others. On an MI300X operands are copied unless they are dense, and none may take 4 GiB or
-    more.
+    not affect the results of others. On an MI300X operands are copied unless they are dense, and `a` and
+    the result take less than 4 GiB.
 
     promises: how offsets are checked before they are used. "stop": on the GPU, ahead of the launch; wrong ones end the
     CUDA context, as an index out of bounds does in torch, and the next call raises E402. "fetch": on the host, which

@@ -35,6 +35,7 @@ from argus.language import (
     ds_read_b128,
     f32,
     gfx942,
+    global_load,
     i8,
     i32,
     interleave,
@@ -76,7 +77,8 @@ class Cdna3Interleaved:
     group: rows of a super-tile that one XCD takes, 0 for the hardware's order. mfma: rows of the MFMA instruction.
     wide: rows of C begin at multiples of 16 bytes, and are stored in vectors. ordered: `sched_group_barrier`
     fixes the order of loads and MFMAs. agprs: accumulators are in AccVGPRs. align: of rows of A and B (columns, of a
-    column-major one), in bytes: each load is of that many at most. stagger: as in `staggered`.
+    column-major one), in bytes: each load is of that many at most. stagger: as in `staggered`. far: B is loaded
+    by 64-bit addresses, as it may take more than a descriptor spans.
     """
 
     bm: int = 256
@@ -88,6 +90,7 @@ class Cdna3Interleaved:
     ordered: bool = True
     agprs: bool = True
     align: int = _CHUNK
+    far: bool = False
     stagger: int = 0
     target = gfx942
     threads = 256
@@ -177,7 +180,8 @@ class Operands:
 
     @classmethod
     def of(cls, A: Tensor, B: Sequence[Tensor], cfg: Cdna3Interleaved) -> Operands:
-        return cls(_Operand.of(A, cfg.bm, cfg), tuple(_Operand.of(each, cfg.bn // len(B), cfg) for each in B), cfg)
+        right = (_Operand.of(each, cfg.bn // len(B), cfg, far=cfg.far) for each in B)
+        return cls(_Operand.of(A, cfg.bm, cfg), tuple(right), cfg)
 
     @property
     def instruction(self) -> TiledMma:
@@ -282,23 +286,26 @@ def _sums(kind: DType) -> DType:
 
 @frozen
 class _Operand:
-    """A tile of A or B on its way to LDS, row by row. held: as it is loaded; turned: as it is stored."""
+    """A tile of A or B on its way to LDS, row by row. held: as it is loaded; turned: as it is stored. far: without a
+    descriptor.
+    """
 
     tensor: Tensor
     lds: Tensor
     held: Fragment
     turned: Fragment
+    far: bool
 
     @classmethod
-    def of(cls, tensor: Tensor, rows: int, cfg: Cdna3Interleaved) -> _Operand:
+    def of(cls, tensor: Tensor, rows: int, cfg: Cdna3Interleaved, *, far: bool = False) -> _Operand:
         kind, shape = tensor.dtype, (rows, cfg.bk)
         vector = _CHUNK * 8 // kind.bits
         to = shared(kind, shape, swizzle=Swizzle(_BITS, vector.bit_length() - 1, _BITS), banks=1)
         if not is_transposed(tensor):
             held = registers(kind, spread(shape, threads=cfg.threads, vector=vector))
-            return cls(tensor, to, held, held)
+            return cls(tensor, to, held, held, far)
         loaded, stored = _patches(shape, cfg.threads, vector)
-        return cls(tensor, to, registers(kind, loaded), registers(kind, stored))
+        return cls(tensor, to, registers(kind, loaded), registers(kind, stored), far)
 
 
 def _patches(shape: tuple[int, int], threads: int, vector: int) -> tuple[TV, TV]:
@@ -319,8 +326,9 @@ def _patches(shape: tuple[int, int], threads: int, vector: int) -> tuple[TV, TV]
 
 def _load(operands: Sequence[tuple[_Operand, IntLike]], bits: int, k: IntLike) -> None:
     """Load tile k of K of each operand, and of its rows the tile beside it. bits: that a load takes at most."""
-    via = tuple(each for each in buffer_load if each.vector_bits <= bits)
     for each, at in operands:
+        family = global_load if each.far else buffer_load
+        via = tuple(atom for atom in family if atom.vector_bits <= bits)
         copy(each.tensor.tile(each.held.shape, (at, k)), each.held, via=via, edge=0)
 
 

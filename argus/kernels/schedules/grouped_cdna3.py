@@ -11,7 +11,7 @@ from argus.language import block_id, buffer_store, ceil_div, copy, remap_xcd, sc
 def cdna3_grouped(problem: GroupedContraction, cfg: Cdna3Interleaved) -> None:
     """As `cdna3_interleaved`; rows that a tile loads beyond its own are not stored. Blocks without rows do nothing."""
     A, B, C = problem.A, problem.B, problem.C
-    assume_descriptors(A, B, C)
+    assume_descriptors(A, C, *(() if cfg.far else (B,)))
     counts = problem.tiles, ceil_div(C.shape[1], cfg.bn)
     t, n = remap_xcd(block_id, counts, group=cfg.group) if cfg.group else block_id(counts)
     with problem.where_rows(t):

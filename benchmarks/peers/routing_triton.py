@@ -1,6 +1,10 @@
 """A routing kernel in Triton as a peer: softmax or sigmoid of a token's scores and k rounds of its largest one."""
 
 # ruff: noqa: ANN001, ANN401 reason: arguments of a Triton kernel, and torch's, have no types
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownArgumentType=false
+# pyright: reportUntypedFunctionDecorator=false, reportIndexIssue=false
+# Reason: neither package is installed where types are checked.
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ class Rows(Matrix):
     def reshape(self, *shape: int) -> Self:
         return evolve(self, array=self.array.reshape(shape))
 
-    def view(self, dtype: Any) -> Self:  # noqa: ANN401 reason: NumPy's
-        return evolve(self, array=self.array.view(dtype), dtype="torch.int32")
+    def view(self, *dtype: Any) -> Self:  # noqa: ANN401 reason: NumPy's
+        return evolve(self, array=self.array.view(*dtype), dtype="torch.int32")
 
 
 KINDS = {"bfloat16": np.uint16, "float16": np.uint16, "float32": np.float32, "int64": np.int64}

@@ -49,7 +49,8 @@ def test_a_grouped_product_is_of_its_target(target: str) -> None:
         choose(rows, experts, n, blocks=False) for rows in (*SIZES, 1 << 17) for experts in (1, 64) for n in (8, 4096)
     }
     few = grouped_few.CONFIGS if target == "sm_90a" else {}
-    assert {(grouped_nt.configs | few)[name].target.name for name in chosen} == {target}
+    known: dict[str, Any] = {**grouped_nt.configs, **few}
+    assert {known[name].target.name for name in chosen} == {target}
     assert len(chosen) > 1
     scaled = {"sm_90a": grouped_fp8.CONFIGS, "gfx942": grouped_fp8_cdna3.CONFIGS}[target]
     found = {choose(1 << shift, 8, 4096, blocks=True) for shift in range(18)}

@@ -17,27 +17,31 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from math import isnan, prod
+from math import inf, isnan, prod
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from attrs import evolve
-from moe_layers import LAYERS, Given, Layer, composed, error, exact, looped, made, routed
+from moe_layers import LAYERS, Given, Layer, composed, error, exact, looped, made, made_scaled, routed
 
 import argus
 from argus.ops.choice import select_moe
 from argus.ops.expert_order import ExpertOrder, expert_order
-from argus.ops.moe import SCHEDULES, program_of, sizes_of
+from argus.ops.moe import SCALED, SCHEDULES, program_of, sizes_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "moe_layer_h200"
 ROUNDS, CHECKED = 5, 100
 CLOSE = {"torch.bfloat16": 1.2e-2, "torch.float16": 2e-3}
 """The largest error of a token's result, of its length."""
+CLOSE_FP8 = 6e-2
+"""The same in e4m3, to which rows are rounded between the products."""
 GUARD = 4096
 """Elements before and after tensors that wrong orders may read beyond."""
 MOST_LOW = 1024
 """Tokens up to which low tiles are timed."""
+LEAST_FP8 = 1024
+"""Tokens from which on a layer in e4m3 is timed."""
 PEAK = 4.8e12
 """Bytes a second that HBM3e delivers by its data sheet [NVIDIA H200 data sheet]."""
 WAYS = ("uniform", "zipf", "one", "few")
@@ -70,6 +74,20 @@ def is_right(torch: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
         f"{count} routings: {f'WRONG {bad[:3]}' if bad else 'right'}; worst error {said} of what is allowed", flush=True
     )
     return not bad
+
+
+def is_right_scaled(torch: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
+    random, worst = Random("scales"), 0.0  # noqa: S311 reason: a seed makes the shapes repeatable
+    for number in range(count):
+        experts, columns, depth = random.choice((1, 3, 16, 64)), 128 * random.randint(1, 4), 16 * random.randint(1, 40)
+        layer = Layer("", experts, columns, depth, random.randint(1, 8))
+        scaled = made_scaled(torch, layer, random.choice((1, 5, 70, 700)), WAYS[number % len(WAYS)])
+        activation, config = random.choice(("silu", "gelu")), random.choice(tuple(SCALED))
+        found = argus.moe(*scaled.given.operands, activation=activation, scales=scaled.scales, config=config)
+        off = error(found, exact(torch, scaled.meant, activation)) / CLOSE_FP8
+        worst = inf if isnan(off) else max(worst, off)
+    print(f"{count} routings in e4m3: worst error {worst:.2f} of what is allowed", flush=True)
+    return worst <= 1
 
 
 def ignores_numbers(torch: Any) -> bool:  # noqa: ANN401 reason: untyped
@@ -242,9 +260,13 @@ def timed(
     given = evolve(weights, x=x, ids=ids, weights=torch.rand((tokens, layer.choices), device="cuda") + 0.1)
     wanted = argus.moe(*given.operands)
     calls: dict[str, Callable[[], Any]] = {"torch": partial(composed, torch, given), "loop": looped(torch, given)}
-    chosen = select_moe(tokens * layer.choices, layer.experts)
+    chosen = select_moe(tokens * layer.choices, layer.experts, blocks=False)
     calls[f"argus {chosen}"] = partial(argus.moe, *given.operands)
     calls[f"{chosen} kernels"] = unchecked(torch, given, chosen)
+    fp8 = made_scaled(torch, layer, tokens, way, meant=False) if tokens >= LEAST_FP8 else None
+    if fp8 is not None:
+        of = evolve(fp8.given, ids=given.ids, weights=given.weights)
+        calls["argus e4m3"] = partial(argus.moe, *of.operands, scales=fp8.scales)
     for config in others:
         if config != chosen and not (config.startswith("rows") and tokens > MOST_LOW):
             calls[config] = partial(argus.moe, *given.operands, config=config)
@@ -256,7 +278,7 @@ def timed(
         graphs[name]()
         torch.cuda.synchronize()
         apart = error(kept[0], wanted.double())
-        if not apart < 2e-2:
+        if not apart < 2e-2 and "e4m3" not in name:
             print(f"{layer.name} {tokens} {name} differs: {apart}", flush=True)
     met = int(ids.unique().numel())
     read = met * 3 * layer.N * layer.K * 2
@@ -290,7 +312,8 @@ def main() -> int:
     chosen = parser.parse_args()
     torch: Any = import_module("torch")
     torch.manual_seed(0)
-    checks = partial(is_right, count=chosen.checked), ignores_numbers, repeats, refuses
+    scaled = partial(is_right_scaled, count=-(-chosen.checked // 4))
+    checks = partial(is_right, count=chosen.checked), scaled, ignores_numbers, repeats, refuses
     good = [check(torch) for check in checks]
     rows: list[dict[str, Any]] = []
     for layer in LAYERS:

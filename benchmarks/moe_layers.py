@@ -8,6 +8,7 @@ from typing import Any
 
 from attrs import frozen
 
+from argus.kernels.schedules.grouped import BLOCK
 from argus.kernels.schedules.grouped_gated import Activation
 
 
@@ -119,3 +120,33 @@ def looped(torch: Any, given: Given) -> Callable[[], Any]:  # noqa: ANN401 reaso
         return out.to(given.x.dtype)
 
     return loop
+
+
+@frozen
+class Scaled:
+    """A layer in e4m3 with scales of blocks, and what its operands stand for."""
+
+    given: Given
+    scales: tuple[Any, Any, Any]
+    meant: Given
+
+
+def made_scaled(torch: Any, layer: Layer, tokens: int, way: str, *, meant: bool = True) -> Scaled:  # noqa: ANN401 reason: untyped
+    """meant: whether what the operands stand for is computed, in float64."""
+    plain = made(torch, layer, tokens, way, torch.bfloat16)
+    held, scales, stands = list[Any](), list[Any](), list[Any]()
+    factors = (plain.x, 4.0, (1,)), (plain.both, layer.K**0.5, (1, 2)), (plain.down, layer.N**0.5, (1, 2))
+    for tensor, large, axes in factors:
+        kept = (tensor * large).to(torch.float8_e4m3fn)
+        extents = [-(-extent // BLOCK) if axis in axes else extent for axis, extent in enumerate(tensor.shape)]
+        scale = (torch.rand(extents, device="cuda") + 0.5) / large
+        held.append(kept)
+        scales.append(scale)
+        if meant:
+            spread = scale.double()
+            for axis in axes:
+                spread = spread.repeat_interleave(BLOCK, axis).narrow(axis, 0, tensor.shape[axis])
+            stands.append(kept.double() * spread)
+    (x, both, down), (of_x, of_both, of_down) = stands or held, scales
+    given = Given(held[0], held[1], held[2], plain.ids, plain.weights)
+    return Scaled(given, (of_x, of_both, of_down), Given(x, both, down, plain.ids, plain.weights))

@@ -201,8 +201,13 @@ def select_masked(rows: int, experts: int, n: int, *, blocks: bool) -> str:
     return "rows_16" if blocks and found == "rows_8" else found
 
 
-def select_moe(rows: int, experts: int) -> str:
-    """For `argus.kernels.moe` and `argus.kernels.moe_few`: low tiles where experts have few rows; else row by row."""
+def select_moe(rows: int, experts: int, *, blocks: bool) -> str:
+    """For `argus.kernels.moe` and `argus.kernels.moe_few`: low tiles where experts have few rows; else row by row.
+
+    blocks: for `argus.kernels.moe_fp8`.
+    """
+    if blocks:
+        return "by_rows" if rows <= _SHARING_ROWS * experts else "super_tiled"
     if rows <= _FEWEST:
         return "rows_8"
     few = next((name for most, name in _FEW.items() if rows <= most * experts), None)

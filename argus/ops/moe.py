@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 from argus.kernels import moe as tiled
 from argus.kernels import moe_few as few
+from argus.kernels import moe_fp8 as scaled
+from argus.kernels.schedules.grouped import BLOCK
 from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation
 from argus.language import ProgramTemplate
 from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
@@ -26,12 +28,16 @@ _SHAPES = {
     "topk_ids": ("tokens", "k"),
     "topk_weights": ("tokens", "k"),
 }
+_SCALED = ("scales of `x`", "scales of `w_gate_up`", "scales of `w_down`")
+_E4M3 = "torch.float8_e4m3fn"
 _IDS, _WEIGHTS = ("torch.int32", "torch.int64"), ("torch.float32", "torch.bfloat16", "torch.float16")
 SCHEDULES: Mapping[str, int | None] = {
     **dict.fromkeys(few.CONFIGS),
     **{name: each.bm for name, each in tiled.CONFIGS.items()},
 }
 """The schedules, with the most rows of a tile, of those that take lists of tiles."""
+SCALED: Mapping[str, int | None] = {name: each.bm for name, each in scaled.CONFIGS.items()}
+"""Those of operands in e4m3."""
 T = TypeVar("T", bound=Tensor)
 
 
@@ -43,6 +49,7 @@ def moe(
     topk_weights: Tensor,
     *,
     activation: Activation = "silu",
+    scales: tuple[Tensor, Tensor, Tensor] | None = None,
     config: str | None = None,
     promises: Promises = "stop",
     unproved: Unproved = "refuse",
@@ -55,6 +62,12 @@ def moe(
     in f16; the result is (tokens, K) of the same type. topk_ids: (tokens, k), int32 or int64, from 0 to experts - 1, at
     most 512 experts; a token may name an expert twice. topk_weights: (tokens, k), f32; other floats are converted.
     Matrices are read in place if they are row-major and aligned to 16 bytes, else copied. K and N are multiples of 8.
+
+    scales: for operands in e4m3, factors in f32 of each 1 x 128 of `x`, and of each 128 x 128 of every matrix of
+    `w_gate_up` and of `w_down`: (tokens, ceil(K / 128)), (experts, 2 N / 128, ceil(K / 128)) and
+    (experts, ceil(K / 128), N / 128). The result is then bf16, K a multiple of 16, and N of 128. What an expert
+    computes between its products is rounded to bf16, gated, and rounded to e4m3 with a scale for each 1 x 128, by which
+    the largest magnitude becomes 448.
 
     activation: "silu", or "gelu" in its tanh form. Sums are in fp32; what an expert computes between its products, and
     its result for a token, are rounded to the type of `x`. A token's results are added in the order of its choices, so
@@ -76,25 +89,31 @@ def moe(
             the kernels' proof assumes, E406 to E409 for errors on the GPU, E413 for kernels without a proof, E414 for a
             GPU without kernels for it, E303 without a compiler.
     """
-    _check(x, w_gate_up, w_down, topk_ids, topk_weights)
+    _check((x, w_gate_up, w_down, topk_ids, topk_weights), scales)
     if activation not in ACTIVATIONS:
         _refuse(f"there is no activation `{activation}`", f"choose one of {', '.join(ACTIVATIONS)}")
     (tokens, depth), (experts, both, _), choices = x.shape, w_gate_up.shape, topk_ids.shape[1]
-    choice = kernels_for("moe", x).choose(tokens * choices, experts)
-    chosen = choice if config is None else config
-    if chosen not in SCHEDULES:
-        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(SCHEDULES)}")
-    template = program_of(KINDS[str(x.dtype)], activation, chosen)
+    choice = kernels_for("moe", x).choose(tokens * choices, experts, blocks=scales is not None)
+    chosen, known = choice if config is None else config, SCHEDULES if scales is None else SCALED
+    if chosen not in known:
+        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(known)}")
+    kind = x.dtype if scales is None else torch().bfloat16
     if 0 in (tokens, depth, both, choices):
-        return x.new_empty((tokens, depth), dtype=x.dtype).zero_()
-    order = expert_order(topk_ids, experts, height=SCHEDULES[chosen])
+        return x.new_empty((tokens, depth), dtype=kind).zero_()
+    order = expert_order(topk_ids, experts, height=known[chosen])
     sizes = sizes_of(order, experts, both // 2, depth)
-    candidate = Candidate(f"moe_{activation}_{KINDS[str(x.dtype)]}", chosen, partial(_traced, template, chosen))
+    name = "e4m3" if scales else KINDS[str(x.dtype)]
+    template = scaled.FAMILIES[activation] if scales else program_of(name, activation, chosen)
+    candidate = Candidate(f"moe_{activation}_{name}", chosen, partial(_traced, template, chosen))
     weights: Any = topk_weights
     weights = weights if str(weights.dtype) == _WEIGHTS[0] else weights.float()
     lists = (order.ids, order.offsets, order.tokens, order.inverse)
     lists += () if order.tile_starts is None else (order.tile_starts, order.tile_experts)
-    plan = Plan((((tokens, depth), x.dtype),), tuple(sizes.items()), (candidate,), _named, promises=promises)
+    named = _named
+    if scales:
+        sizes |= {"KB": -(-depth // BLOCK), "U": both, "UB": -(-both // BLOCK), "NB": both // 2 // BLOCK}
+        named, lists = _named_scaled, (*scales, *lists)
+    plan = Plan((((tokens, depth), kind),), tuple(sizes.items()), (candidate,), named, promises=promises)
     return launch(plan, (x, w_gate_up, w_down, weights, *lists), unproved)[0]
 
 
@@ -119,6 +138,11 @@ def _named(*operands: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's
     return dict(zip(names, (*made, *operands[4:]), strict=True))
 
 
+def _named_scaled(*operands: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's
+    names = ("X", "W", "V", "weights", "scale_x", "scale_w", "scale_v", *_NAMES[4:])
+    return dict(zip(names, (*map(copy_aligned, operands[:7]), *operands[7:]), strict=True))
+
+
 def _traced(template: ProgramTemplate, config: str) -> Traced:
     return template.trace(config), template.function.__module__
 
@@ -126,10 +150,11 @@ def _traced(template: ProgramTemplate, config: str) -> Traced:
 # -- operands ------------------------------------------------------------------------------------------------
 
 
-def _check(*operands: Tensor) -> None:
+def _check(operands: tuple[Tensor, ...], scales: tuple[Tensor, ...] | None) -> None:
     """Raises ArgusError (E401) for operands that are not of the operator."""
     x, both, down, ids, weights = operands
-    kinds = dict(zip(_SHAPES, (KINDS, KINDS, KINDS, _IDS, _WEIGHTS), strict=True))
+    elements = KINDS if scales is None else (_E4M3,)
+    kinds = dict(zip(_SHAPES, (elements, elements, elements, _IDS, _WEIGHTS), strict=True))
     for (name, axes), tensor in zip(_SHAPES.items(), operands, strict=True):
         _check_tensor(name, tensor, x, kinds[name])
         if len(tensor.shape) != len(axes):
@@ -145,6 +170,23 @@ def _check(*operands: Tensor) -> None:
         if tuple(tensor.shape) != wanted[name]:
             found = f"`{name}` is {tuple(tensor.shape)}, expected {wanted[name]}"
             _refuse(found, f"pass ({', '.join(_SHAPES[name])}) for x of {tuple(x.shape)}")
+    if scales is not None:
+        _check_scales(scales, x, (experts, rows, depth))
+
+
+def _check_scales(scales: tuple[Tensor, ...], x: Tensor, shape: tuple[int, int, int]) -> None:
+    """Raises ArgusError (E401) for scales that are not those of blocks. shape: of `w_gate_up`."""
+    experts, rows, depth = shape
+    if len(scales) != len(_SCALED):
+        _refuse(f"{len(scales)} scales", "pass those of x, w_gate_up and w_down")
+    if rows % (2 * BLOCK):
+        _refuse(f"`w_gate_up` has {rows} rows, expected a multiple of {2 * BLOCK}", "pad N to a multiple of 128")
+    deep, wide = -(-depth // BLOCK), rows // BLOCK
+    wanted = (x.shape[0], deep), (experts, wide, deep), (experts, deep, wide // 2)
+    for name, tensor, extents in zip(_SCALED, scales, wanted, strict=True):
+        _check_tensor(name, tensor, x, _WEIGHTS[:1])
+        if tuple(tensor.shape) != extents:
+            _refuse(f"{name}: {tuple(tensor.shape)}, expected {extents}", "pass a scale for every block")
 
 
 def _check_tensor(name: str, tensor: Tensor, beside: Tensor, types: Collection[str]) -> None:

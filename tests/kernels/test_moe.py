@@ -10,16 +10,17 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 from attrs import evolve
-from ml_dtypes import bfloat16
+from ml_dtypes import bfloat16, float8_e4m3fn
 
 from argus.core.diagnostic import ArgusError
 from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.interp.programs import run_program
-from argus.kernels import moe, moe_few
+from argus.kernels import moe, moe_few, moe_fp8
 from argus.kernels.moe import FAMILIES
-from argus.kernels.schedules import grouped, grouped_gated, moe_rows
+from argus.kernels.schedules import grouped, grouped_gated, moe_rows, moe_scaled
 from argus.language import ProgramTemplate
+from argus.verifier.kernel import verify
 from argus.verifier.program import verify_program
 from tests.kernels.test_grouped import tiles_of
 from tests.kernels.twins import twin
@@ -224,3 +225,77 @@ def test_launches_that_read_what_is_not_there_are_refused(name: str) -> None:
     with pytest.raises(ArgusError) as refused:
         edited(moe, *ORDERS[name]).trace(FIRST[2])
     assert refused.value.diagnostic.code == "E221"
+
+
+def e4m3(random: np.random.Generator, *shape: int) -> Array:
+    return random.integers(-3, 4, shape).astype(float8_e4m3fn)
+
+
+def spread_out(scales: Array, axes: tuple[int, ...], like: Array) -> Array:
+    """Scales of blocks as one for each element."""
+    for axis in axes:
+        scales = np.repeat(scales, 128, axis)
+    return scales[tuple(map(slice, like.shape))] * like.astype(np.float64)
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("activation", moe_fp8.FAMILIES)
+@pytest.mark.parametrize("config", moe_fp8.CONFIGS)
+def test_the_interpreter_computes_the_layer_of_8_bits(activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
+    tokens, experts, columns, depth, choices = 5, 2, 128, 144, 2
+    random = np.random.default_rng(0)
+    x, both, down = (
+        e4m3(random, *each) for each in ((tokens, depth), (experts, 2 * columns, depth), (experts, depth, columns))
+    )
+    shapes = {"scale_x": (tokens, 2), "scale_w": (experts, 2, 2), "scale_v": (experts, 2, 1)}
+    scales = {name: (random.random(each) / 8 + 0.05).astype(np.float32) for name, each in shapes.items()}
+    ids, weights = random.integers(0, 2, (tokens, choices)), random.random((tokens, choices)).astype(np.float32)
+    given = {"X": x, "W": both, "V": down, "weights": weights, **scales, **order_of(ids, experts)}
+    given["Y"] = np.zeros((tokens, depth), bfloat16)
+    sizes = {"T": tokens, "K": depth, "E": experts, "N": columns, "U": 2 * columns, "J": choices, "S": experts + 1}
+    sizes |= {"R": ids.size, "Q": given["tile_starts"].size, "P": given["tile_experts"].size}
+    sizes |= {"KB": 2, "UB": 2, "NB": 1}
+
+    found = run_program(moe_fp8.FAMILIES[activation].trace(config), sizes, given)
+
+    assert found.violations == ()
+    wide = spread_out(scales["scale_x"], (1,), x), spread_out(scales["scale_w"], (1, 2), both)
+    product = np.einsum("tk,tjuk->tju", wide[0], wide[1][ids])
+    hidden = (silu if activation == "silu" else gelu)(product[..., :columns]) * product[..., columns:]
+    rows = spread_out(scales["scale_v"], (1, 2), down)
+    wanted = np.einsum("tj,tjn,tjkn->tk", weights.astype(np.float64), hidden, rows[ids])
+    apart = np.linalg.norm(found.arrays["Y"].astype(np.float64) - wanted, axis=1) / np.linalg.norm(wanted, axis=1)
+    assert apart.max() <= 0.06  # elements keep 4 bits
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("config", moe_fp8.CONFIGS)
+@pytest.mark.parametrize("activation", moe_fp8.FAMILIES)
+def test_each_launch_of_8_bits_is_proved(activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
+    report = verify_program(moe_fp8.FAMILIES[activation].trace(config), solver="z3", budget=NO_RUNS)
+    assert isinstance(report.verdict, Proved), report.verdict
+    proofs = [each.verdict for each in report.launches if isinstance(each.verdict, Proved)]
+    assert all(any(result.startswith("assert_equals(") for result in each.results) for each in proofs)
+
+
+OF_SCALES = {
+    "scales of the token after": ("tokens[minimum(first + i, rows - 1)]", "tokens[minimum(first + i + 1, rows - 1)]"),
+    "scales of the block after": ("b + 0 * i\n", "b + 1 + 0 * i\n"),
+    "another block's gate": ("both.tile(by.tile, (m, b + half))", "both.tile(by.tile, (m, b - b % 2 + half))"),
+    "the first factor twice": ("for half in (0, blocks))", "for half in (0, 0))"),
+    "not activated": ('(silu(gate) if activation == "silu" else gelu(gate * 0.5)) * up', "gate * up"),
+    "the largest and not its magnitude": ("maximum(h, h * -1.0).max(1)", "h.max(1)"),
+    "stored without its scale": ("h * (LARGEST * reciprocal(most))", "h * 1.0"),
+    "the scale's inverse": ("copy(most / LARGEST,", "copy(LARGEST / most,"),
+    "the scale of the block before": ("scales[b].tile((_ROWS,)", "scales[b - b % 2].tile((_ROWS,)"),
+    "scales of half the rows": ("ceil_div(rows, _ROWS), blocks))", "rows // _ROWS, blocks))"),
+    "a block that may be 0": (".max(1), LEAST)", ".max(1), 0.0)"),
+}
+
+
+@pytest.mark.share(12)
+@pytest.mark.parametrize("name", OF_SCALES)
+def test_a_twin_of_scales_is_not_proved(name: str) -> None:
+    made = twin(moe_fp8.FAMILIES["silu"], "by_rows", moe_scaled, OF_SCALES[name])
+    small = [each.kernel for each in made.launches if each.kernel.name in ("moe_gather_scales", "moe_gated_fp8")]
+    assert not all(isinstance(verify(each, solver="z3", budget=NO_RUNS).verdict, Proved) for each in small), name

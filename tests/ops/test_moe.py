@@ -62,7 +62,9 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Launched:
         return tensor(*plan.results[0][0]), None
 
     cuda = SimpleNamespace(get_device_properties=gpu(9))
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, is_grad_enabled=lambda: True))
+    monkeypatch.setitem(
+        sys.modules, "torch", SimpleNamespace(cuda=cuda, is_grad_enabled=lambda: True, bfloat16="torch.bfloat16")
+    )
     monkeypatch.setattr(module, "launch", launch)
     monkeypatch.setattr(module, "expert_order", ordered)
     return made
@@ -116,7 +118,14 @@ def test_the_kernels_are_those_of_type_activation_and_schedule(plans: Launched) 
 
 def test_the_schedule_depends_on_the_rows_of_an_expert() -> None:
     given = ((8, 256), (32, 8), (1000, 256), (500, 64), (2048, 64), (1 << 18, 256))
-    assert [select_moe(*each) for each in given] == ["rows_8", "rows_8", "rows_16", "rows_32", "by_rows", "columns_256"]
+    assert [select_moe(*each, blocks=False) for each in given] == [
+        "rows_8",
+        "rows_8",
+        "rows_16",
+        "rows_32",
+        "by_rows",
+        "columns_256",
+    ]
 
 
 @pytest.mark.parametrize("sizes", [{"tokens": 0}, {"columns": 0}, {"depth": 0}, {"choices": 0}])
@@ -125,6 +134,28 @@ def test_without_a_product_nothing_is_launched(plans: Launched, sizes: dict[str,
     assert not plans
     assert out.shape == (sizes.get("tokens", 50), sizes.get("depth", 72))
     assert bool((out.array == 0).all())
+
+
+def of_8_bits(columns: int = 128) -> dict[str, Any]:
+    kind, single = "torch.float8_e4m3fn", "torch.float32"
+    given = operands(columns=columns, depth=272)
+    of = {name: tensor(*given[name].shape, dtype=kind) for name in ("x", "w_gate_up", "w_down")}
+    extents = (50, 3), (3, columns // 64, 3), (3, 3, columns // 128)
+    return given | of | {"scales": tuple(tensor(*each, dtype=single) for each in extents)}
+
+
+def test_operands_of_8_bits_have_scales_of_blocks(plans: Launched) -> None:
+    given = of_8_bits()
+    assert layer(**given).shape == (50, 272)
+    ((plan, passed),) = plans
+    assert plan.results == (((50, 272), "torch.bfloat16"),)
+    assert [(each.family, each.config) for each in plan.candidates] == [("moe_silu_e4m3", "by_rows")]
+    (candidate,) = plan.candidates
+    traced, _ = candidate.traced()
+    named = plan.named(*passed, tensor(50, 272))
+    assert set(named) == {each.name for each in traced.parameters}
+    assert dict(plan.sizes).keys() == {each.name for each in traced.sizes}
+    assert [named[name].shape for name in ("scale_x", "scale_w", "scale_v")] == [(50, 3), (3, 2, 3), (3, 3, 1)]
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
@@ -143,6 +174,14 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "weights that are integers": ({"topk_weights": integers(50, 2)}, "`topk_weights` expects elements"),
     "a gradient": ({"x": evolve(tensor(50, 72), requires_grad=True)}, "`x` requires a gradient"),
     "the host's memory": ({"w_down": evolve(tensor(3, 72, 24), is_cuda=False)}, "expected a GPU"),
+    "8 bits without scales": (of_8_bits() | {"scales": None}, "`x` expects elements of type"),
+    "scales of 16 bits' elements": ({"scales": of_8_bits()["scales"]}, "`x` expects elements of type torch.float8"),
+    "two scales": (of_8_bits() | {"scales": of_8_bits()["scales"][:2]}, "2 scales"),
+    "scales of other blocks": (
+        of_8_bits() | {"scales": of_8_bits()["scales"][::-1]},
+        "scales of `x`: \\(3, 3, 1\\), expected \\(50, 3\\)",
+    ),
+    "columns that are no blocks": (of_8_bits() | operands(columns=136, depth=272) | {"scales": ()}, "expects elements"),
     "no such schedule": ({"config": "wide"}, "there is no schedule `wide`"),
     "no such activation": ({"activation": "relu"}, "there is no activation `relu`"),
 }

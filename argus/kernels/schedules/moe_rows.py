@@ -28,9 +28,6 @@ from argus.language import (
     zeros,
 )
 
-_CHUNK = 8
-"""Elements of two bytes in 16 bytes."""
-
 
 @frozen
 class RowCopies:
@@ -58,9 +55,9 @@ def gather_rows(X: Tensor, tokens: Tensor, sorted_rows: Tensor, cfg: RowCopies) 
     """sorted_rows[r] = X[tokens[r]]."""
     (count, length), rows = X.shape, sorted_rows.shape[0]
     promise(tokens, lambda t: (t >= 0) & (t < count))
-    assume(eq(tokens.shape[0], rows), length % _CHUNK == 0, count < 1 << 28, rows < 1 << 28)
-    by = across(cfg.threads, _CHUNK)
-    width = cfg.threads * _CHUNK
+    chunk = 128 // X.dtype.bits  # elements in 16 bytes
+    assume(eq(tokens.shape[0], rows), length % chunk == 0, count < 1 << 28, rows < 1 << 28)
+    by, width = across(cfg.threads, chunk), cfg.threads * chunk
     (r,) = block_id((rows,))
     source = X[scalar(tokens[r])]
     for j in loop(ceil_div(length, width)):

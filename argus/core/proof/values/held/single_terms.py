@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import cast
 
+from attrs import evolve
+
 from argus.core import algebra
 from argus.core.index import And, Cmp, Cond, Index, Node, Read
 from argus.core.proof.values.held.facts import Known
@@ -47,6 +49,8 @@ def _reads_integers(root: Expr) -> bool:
 
 
 def _reduced(root: Reduce, known: Known, other: Expr) -> Expr:
+    # What is known of a variable of this name outside is not about this one.
+    known = evolve(known, context=tuple(cond for cond in known.context if root.variable not in symbols(cond)))
     if root.where is not algebra.TRUE:
         candidates = dict.fromkeys((*_candidates(root, known), *_read_integers(other)))
         found = next((at for at in candidates if _only(root, at, known)), None)

@@ -15,7 +15,7 @@ from argus.language import Tensor, bf16, e4m3, f32, i32, kernel
 
 CONFIGS = {
     "rows_16": GroupedFewBlocks(16),
-    "rows_32": GroupedFewBlocks(32),
+    "rows_32": GroupedFewBlocks(32, 4, 128, 2),
     "rows_64": GroupedFewBlocks(64, resident=2),
 }
 

@@ -166,16 +166,21 @@ _NARROW_COLUMNS, _SHARING_ROWS = 128, 192
 """Columns of the narrower tiles; rows of an expert, on average, from which on its tiles share columns of B."""
 
 
+def _low_tiles(rows: int, experts: int) -> str | None:
+    """The configuration whose time is that of reading the matrices of experts with rows; None where there are more."""
+    if rows <= _FEWEST:
+        return "rows_8"
+    return next((name for most, name in _FEW.items() if rows <= most * experts), None)
+
+
 def select_grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
     """For `argus.kernels.grouped`: tiles as wide as there are columns for, row by row where experts have few rows.
 
     With fewer still, a configuration of `argus.kernels.grouped_few`. blocks: for `argus.kernels.grouped_fp8`.
     """
-    if rows <= _FEWEST:
-        return "rows_16" if blocks else "rows_8"
-    few = next((name for most, name in _FEW.items() if rows <= most * experts), None)
+    few = _low_tiles(rows, experts)
     if few is not None:
-        return few
+        return "rows_16" if blocks else few
     if rows <= _SHARING_ROWS * experts and (blocks or n > _NARROW_COLUMNS):
         return "by_rows"
     return "super_tiled" if blocks else "columns_256" if n > _NARROW_COLUMNS else "columns_128"
@@ -208,9 +213,7 @@ def select_moe(rows: int, experts: int, *, blocks: bool) -> str:
     """
     if blocks:
         return "by_rows" if rows <= _SHARING_ROWS * experts else "super_tiled"
-    if rows <= _FEWEST:
-        return "rows_8"
-    few = next((name for most, name in _FEW.items() if rows <= most * experts), None)
+    few = _low_tiles(rows, experts)
     if few is not None:
         return few
     return "by_rows" if rows <= _SHARING_ROWS * experts else "columns_256"

@@ -206,8 +206,7 @@ def test_operands_of_8_bits_have_scales_of_blocks(plans: Launched) -> None:
 )
 def test_few_rows_of_an_expert_have_low_tiles(rows: int, config: str) -> None:
     assert select_grouped(rows, 64, 2816, blocks=False) == (config or "by_rows")
-    least = "rows_16" if config == "rows_8" else config
-    assert select_grouped(rows, 64, 2816, blocks=True) == (least or "by_rows")
+    assert select_grouped(rows, 64, 2816, blocks=True) == ("rows_16" if config else "by_rows")
 
 
 def test_scales_may_be_of_rows_and_columns(plans: Launched) -> None:

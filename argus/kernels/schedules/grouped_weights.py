@@ -73,7 +73,7 @@ class GroupedWeights:
     bn: int = 256
     stages: int = 3
     group: int = 8
-    turns: int = 1
+    turns: int = 2
     bm = 2 * _HALF
     target = sm_90a
     threads = 384

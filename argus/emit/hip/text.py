@@ -148,7 +148,7 @@ def _heading(kernel: Kernel, scope: Scope) -> Iterator[str]:
 
 
 def _alone(tensor: Buffer) -> str:
-    """For integers with a data contract, which no kernel writes (E220): so that a loop loads them once, ahead of it."""
+    """For integers with a data contract, which no kernel writes (E220): loaded ahead of loops, or by scalar loads."""
     return "" if tensor.promise is algebra.TRUE else "__restrict__ "
 
 

@@ -44,7 +44,7 @@ SIZES = (
     (32768, 8, 256),
 )
 """Tokens, choices of each, and experts."""
-DIVISIONS = (Division(1024, 1024, 64), Division(1024, 2048, 64), Division(1024, 512, 64), Division(1024, 1024, 96))
+DIVISIONS = (Division(1024, 1024, 128), Division(1024, 512, 64))
 NAMES = ("ids", "offsets", "order", "tokens", "inverse", "tile_starts", "tile_experts")
 
 

@@ -29,7 +29,7 @@ class Division:
 
     alone: int = 1024
     least: int = 1024
-    blocks: int = 128
+    blocks: int = 64
 
     def of(self, pairs: int) -> tuple[int, int]:
         """Blocks, and the assignments of each: a multiple of the threads."""

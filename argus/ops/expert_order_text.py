@@ -149,11 +149,16 @@ template <class Id> HELPER void place(
         const int width = 1 << bits, expert = own % width, step = THREADS / width;
         int total = 0, earlier = 0;
         if (expert < experts) {
-#pragma unroll 16
-            for (int of = own / width; of < blocks; of += step) {
-                const int number = counts[of * experts + expert];
-                total += number;
-                earlier += of < block ? number : 0;
+            for (int of = own / width; of < blocks; of += BLOCKS_AT_ONCE * step) {
+                int held[BLOCKS_AT_ONCE];
+#pragma unroll
+                for (int each = 0; each < BLOCKS_AT_ONCE; each++)
+                    held[each] = of + each * step < blocks ? counts[(of + each * step) * experts + expert] : 0;
+#pragma unroll
+                for (int each = 0; each < BLOCKS_AT_ONCE; each++) {
+                    total += held[each];
+                    earlier += of + each * step < block ? held[each] : 0;
+                }
             }
             if (step == 1) {
                 all[expert] = total;
@@ -231,6 +236,7 @@ KERNEL place_by_expert_{bits}(
 
 def text(target: str) -> str:
     """The kernels for a target, of ids in 32 and in 64 bits."""
-    constants = f"#define THREADS {THREADS}\n#define EXPERTS {EXPERTS}\n#define AT_ONCE {AT_ONCE}"
+    numbers = {"THREADS": THREADS, "EXPERTS": EXPERTS, "AT_ONCE": AT_ONCE, "BLOCKS_AT_ONCE": 4 * AT_ONCE}
+    constants = "".join(f"#define {name} {number}\n" for name, number in numbers.items())
     entries = (_ENTRIES.format(bits=bits, id=name) for bits, name in ((32, "int"), (64, "long long")))
     return "".join([constants, PRELUDES[target], SUMS, _BODY, *entries])

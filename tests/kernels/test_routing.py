@@ -80,10 +80,6 @@ EDITS: dict[str, tuple[str, str]] = {
     ),
     "one expert more may be ahead": ("(places == choices) &", "(places <= choices + 1) &"),
     "whoever is ahead": ("(places == choices) & ", ""),
-    "places beyond the last expert": (
-        "block.within(key, chunk) & ((key",
-        "(block.within(key, chunk) | (key == lowest)) & ((key",
-    ),
     "the chosen in any order": ("(rises == 0) & ", ""),
     "the last two in any order": ("chosen.are(own, 1)", "chosen.are(own, 2)"),
     "equal ones in any order": (" & (number < number_after)", ""),

@@ -97,6 +97,7 @@ from argus.core.dsl.tiles.fragments import Fragment, add, maximum, minimum, mul
 from argus.core.dsl.tiles.masks import Mask
 from argus.core.dsl.tiles.reductions import thread
 from argus.core.dsl.tiles.registers import ones, registers, zeros
+from argus.core.dsl.tiles.rescaling import rescale
 from argus.core.dsl.values import Value
 from argus.core.dsl.views import Tensor, unflatten
 from argus.core.dtype import DType, bf16, e4m3, e4m3fnuz, e5m2fnuz, f16, f32, i8, i32
@@ -232,6 +233,7 @@ __all__ = [
     "registers",
     "remap_xcd",
     "replicated",
+    "rescale",
     "reset",
     "role",
     "rsqrt",

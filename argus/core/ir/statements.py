@@ -211,7 +211,7 @@ class Advance(_Located):
     by: Index
 
 
-PolicyName = Literal["registers", "priority", "remap_xcd", "sched_barrier", "sched_group_barrier", "no_pdl"]
+PolicyName = Literal["registers", "priority", "remap_xcd", "sched_barrier", "sched_group_barrier", "no_pdl", "skip_one"]
 ADVICE: Mapping[PolicyName, int] = {
     "registers": 1,
     "priority": 1,
@@ -219,6 +219,7 @@ ADVICE: Mapping[PolicyName, int] = {
     "sched_barrier": 1,
     "sched_group_barrier": 2,
     "no_pdl": 0,
+    "skip_one": 0,
 }
 """The number of arguments of each kind of scheduling advice."""
 SCHEDULED: Mapping[str, int] = {
@@ -232,7 +233,7 @@ SCHEDULED: Mapping[str, int] = {
 class Policy(_Located):
     """Scheduling advice to hardware or compiler; it does not change what is computed.
 
-    The arguments of "sched_group_barrier" are a kind of instruction, one of `SCHEDULED`, and their number.
+    "sched_group_barrier" is of a kind in `SCHEDULED` and a number; "skip_one" of the next product's factors.
     """
 
     name: PolicyName

@@ -65,6 +65,7 @@ from argus.emit.hip.mma import INTEGERS, accumulator_type, mma_lines, multiplies
 from argus.emit.hip.prelude import PRELUDE, loosened
 from argus.emit.hip.recompute import OPAQUE, recomputing, with_own_thread
 from argus.emit.hip.reductions import REDUCTIONS, uses_reductions
+from argus.emit.hip.skipped import SKIPPED, skips_ones, unless_ones
 from argus.emit.hip.tile_order import AXES, REMAP, REMAPPED, block_coordinates, xcd_remap
 from argus.emit.hip.waits import wait_counts, wait_immediate
 from argus.emit.names import assign_names
@@ -76,6 +77,8 @@ _POLICIES: Mapping[PolicyName, str] = {
     "sched_barrier": "__builtin_amdgcn_sched_barrier({});",
     "sched_group_barrier": "__builtin_amdgcn_sched_group_barrier({}, {}, 0);",
 }
+_OF_OTHERS = (REMAPPED, "skip_one")
+"""Advice that changes the text of another statement."""
 
 
 def compiled_texts(kernel: Kernel) -> tuple[str, ...]:
@@ -128,6 +131,7 @@ def hip_text(kernel: Kernel, *, recompute: bool = False, mark: Callable[[Stmt], 
         (LANES, reads_lanes(kernel)),
         (ACCUMULATION, uses_agprs(kernel)),
         (CHOSEN, chooses_registers(lines)),
+        (SKIPPED, skips_ones(lines)),
         (OPAQUE, any("= opaque(" in line for line in lines)),
     )
     head = [part for part, used in parts if used]
@@ -179,9 +183,11 @@ class _Writer:
     in_loop: bool = False
 
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
-        for stmt in body:
+        for before, stmt in zip((None, *body), body, strict=False):
             with emitted_at(stmt.span):
-                lines = [] if isinstance(stmt, Policy) and stmt.name == REMAPPED else self._stmt(stmt)
+                lines = [] if isinstance(stmt, Policy) and stmt.name in _OF_OTHERS else self._stmt(stmt)
+                if isinstance(stmt, Map) and isinstance(before, Policy) and before.name == "skip_one":
+                    lines = unless_ones(stmt, lines, self.scope)
             if lines:
                 yield f"// {self.mark(stmt)}"
                 yield from lines

@@ -49,6 +49,15 @@ inline int __builtin_amdgcn_workgroup_id_y() { return cpu_block_index(1); }
 inline int __builtin_amdgcn_workgroup_id_z() { return cpu_block_index(2); }
 inline int __builtin_amdgcn_readfirstlane(int x, HERE) { return (int)cpu_shuffle((u32)x, 0, line); }
 inline int __builtin_amdgcn_ds_bpermute(int at, int x, HERE) { return (int)cpu_shuffle((u32)x, at / 4 % 64, line); }
+inline u64 __builtin_amdgcn_ballot_w64(bool x, HERE) {
+    const int lane = cpu_thread_index() % 64;
+    u64 found = (u64)x << lane;
+    for (int apart = 1; apart < 64; apart *= 2) {
+        const u32 low = cpu_shuffle((u32)found, lane ^ apart, line);
+        found |= (u64)cpu_shuffle((u32)(found >> 32), lane ^ apart, line) << 32 | low;
+    }
+    return found;
+}
 inline void __builtin_amdgcn_s_waitcnt(int immediate, HERE) { cpu_waitcnt(immediate, line); }
 inline void __builtin_amdgcn_s_setprio(int) {}
 inline void __builtin_amdgcn_sched_barrier(int) {}

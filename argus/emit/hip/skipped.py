@@ -1,0 +1,34 @@
+"""Products in place of which a wave skips those by 1 alone: a branch that is uniform over the wave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from argus.core.ir import Get, Map, Op
+from argus.emit.arithmetic import literal
+from argus.emit.registers import register_table
+from argus.emit.scope import Scope, layout_of
+
+SKIPPED = """\
+// Whether some lane of the wave has a reason.
+HELPER bool some_lane(bool reason) { return __builtin_amdgcn_ballot_w64(reason) != 0; }
+"""
+
+
+def skips_ones(lines: Sequence[str]) -> bool:
+    """Whether lines of a kernel use `some_lane`."""
+    return any("some_lane(" in line for line in lines)
+
+
+def unless_ones(stmt: Map, lines: list[str], scope: Scope) -> list[str]:
+    """The lines of a product, under a branch if it is one of a tile by factors in registers."""
+    match stmt.elem:
+        case Op(name="mul", args=(Get(view=own), Get(view=view, at=at))) if own.buffer is stmt.target.buffer:
+            table = register_table(view, layout_of(stmt.target.buffer), stmt.span, at)
+            one = literal(1.0, view.buffer.dtype)[0]
+            tests = (f"{scope.element(view.buffer, int(each))} != {one}" for each in np.unique(table))
+            return [f"if (some_lane({' || '.join(tests)})) {{", *(f"    {line}" for line in lines), "}"]
+        case _:
+            return lines

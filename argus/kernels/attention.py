@@ -38,7 +38,7 @@ CONFIGS = {
 """The configurations for Hopper by head dimension."""
 CDNA3 = {
     64: {"cdna3": AttentionCdna3(bn=128, causal=False), "cdna3_causal": AttentionCdna3(bn=128)},
-    128: {"cdna3": AttentionCdna3(causal=False), "cdna3_causal": AttentionCdna3()},
+    128: {"cdna3": AttentionCdna3(causal=False, slices=4), "cdna3_causal": AttentionCdna3()},
     256: {"cdna3": AttentionCdna3(bn=32, causal=False, mfma=16), "cdna3_causal": AttentionCdna3(bn=32, mfma=16)},
 }
 """The configurations for MI300X by head dimension."""

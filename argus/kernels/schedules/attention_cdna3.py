@@ -7,6 +7,8 @@ summed one iteration after their scores.
 
 from __future__ import annotations
 
+from math import gcd, prod
+
 from attrs import frozen
 
 from argus.kernels.schedules.attention import LEAST_SCALE, Attention, Rows
@@ -33,6 +35,7 @@ from argus.language import (
     eq,
     f32,
     gfx942,
+    interleave,
     lds,
     load,
     loop,
@@ -45,6 +48,8 @@ from argus.language import (
     mma,
     priority,
     registers,
+    rescale,
+    sched_barrier,
     shared,
     spread,
     sync,
@@ -57,17 +62,25 @@ from argus.language import (
 _WAVES = 8
 _PHASE = 16
 """Consecutive lanes that write 8 bytes each at once, to as many pairs of banks."""
+_VECTOR = 8
+"""Elements of keys that a lane reads at once."""
 _RUN = 4
 """Consecutive keys that a lane holds of S^T, and reads and writes at once of V^T."""
 
 
 @frozen
 class AttentionCdna3:
-    """bn keys a block. mfma: rows of the instruction, 16 or 32, which are also the queries of a wave."""
+    """bn keys a block. mfma: rows of the instruction, 16 or 32, which are also the queries of a wave.
+
+    slices: parts of a block's keys, by their elements, of which each is read from LDS between the products of the one
+    before. branch: a wave rescales its sums only where one of its maxima has moved.
+    """
 
     bn: int = 64
     causal: bool = True
     mfma: int = 32
+    slices: int = 1
+    branch: bool = False
     masked_rows = False
     target = gfx942
     threads = 64 * _WAVES
@@ -168,7 +181,7 @@ class _Block:
     group: Int
     qk: TiledMma
     pv: TiledMma
-    queries: Fragment
+    queries: list[Fragment]
     scores: Fragment
     weights: Fragment
     out: Fragment
@@ -179,10 +192,11 @@ class _Block:
         (b, h, i), kind, width = at, problem.Q.dtype, int(problem.Q.shape[3])
         stage = _Stage.of(problem, cfg, b, h // problem.group)
         atom = mfma(_INSTRUCTIONS[cfg.mfma][0 if kind == bf16 else 1])
-        qk = atom.over(waves=(1, _WAVES), tile=(cfg.bn, cfg.bm), k=width, k_run=8)
+        deep = width // cfg.slices
+        qk = atom.over(waves=(1, _WAVES), tile=(cfg.bn, cfg.bm), k=deep, k_run=_VECTOR)
         pv = atom.over(waves=(1, _WAVES), tile=(width, cfg.bm), k=cfg.bn, k_run=_RUN)
         row = qk.C.axis(1)
-        queries = load(problem.Q[b, h].tile((cfg.bm, width), (i, 0)), qk.B, edge=0)
+        queries = [load(problem.Q[b, h].tile((cfg.bm, deep), (i, s)), qk.B, edge=0) for s in range(cfg.slices)]
         scale = load(problem.scale.gather((cfg.bm,), lambda _: (0,)), row)
         vmem.wait(0)
         rows = Rows(registers(f32, row), registers(f32, qk.C.partial(0)), maximum(scale, LEAST_SCALE), keys=0)
@@ -237,16 +251,25 @@ class _Block:
         stage.fetch_keys(ahead + 1)
         stage.fetch_values(ahead)
         with priority(1):
+            ahead_of_values = self._read_keys(n, 0) if self.cfg.slices > 1 else None
             with when(n > 0):
                 self._sum_values(n - 1)
-            keys = load(stage.keys[n % 2], self.qk.A, via=ds_read_b128)
-            lds.wait(0)
-            mma(self.qk, self.scores, keys, self.queries, init=True)
+            keys = self._read_keys(n, 0) if ahead_of_values is None else ahead_of_values
+            for s, queries in enumerate(self.queries):
+                lds.wait(0)
+                following = self._read_keys(n, s + 1) if s + 1 < self.cfg.slices else None
+                mma(self.qk, self.scores, keys, queries, init=s == 0)
+                if following is not None:
+                    _between_products(self.qk, following)
+                    keys = following
         assert_covers(self.scores.tag.d, 0, int(self.problem.Q.shape[3]))  # each score is a whole product
         sync()
-        weights, rescale = self.problem.seen.softmax(self.scores, self.rows, first, n * self.cfg.bn, masked=True)
+        weights, factor = self.problem.seen.softmax(self.scores, self.rows, first, n * self.cfg.bn, masked=True)
         self.weights[:] = weights.T.to(self.problem.Q.dtype)  # C layout to B layout: register for register
-        self.out[:] = self.out * rescale
+        if self.cfg.branch:
+            rescale(self.out, factor)
+        else:
+            self.out[:] = self.out * factor
         stage.arrive()
         stage.store_keys(ahead + 1)
         stage.store_values(ahead)
@@ -257,6 +280,20 @@ class _Block:
         values = load(self.stage.values[n % 2], self.pv.A, via=ds_read_b64)
         lds.wait(0)
         mma(self.pv, self.out, values, self.weights)
+        if self.cfg.slices > 1:
+            sched_barrier()
+
+    def _read_keys(self, n: Int, s: int) -> Fragment:
+        """Slice s of a block's keys, on its way from LDS."""
+        return load(self.stage.keys[n % 2].part(1, s, self.cfg.slices), self.qk.A, via=ds_read_b128)
+
+
+def _between_products(mm: TiledMma, read: Fragment) -> None:
+    """Have the reads of a fragment issued at even distances between the products of one slice."""
+    products, reads = prod(mm.tiling.repeat), read.layout.values.size() // _VECTOR
+    times = gcd(products, reads)
+    interleave(times, lds_read=reads // times, mfma=products // times)
+    sched_barrier()
 
 
 _INSTRUCTIONS = {

@@ -7,19 +7,22 @@
     python benchmarks/static_performance.py selection [--store]
     python benchmarks/static_performance.py models [--store]
     python benchmarks/static_performance.py stagger [--store]
+    python benchmarks/static_performance.py rescaling [--store]
     python benchmarks/static_performance.py resources [--store]
 
 `products` predicts the shipped GEMM configurations on an MI325X and on an MI300X, each with its own rates, and prints
 the fastest beside what libraries reach (beside HipKittens the ping-pong, which has its structure); `grouped` predicts
-grouped products of equally many rows an expert on an MI300X, for which no figure is published; `attention` does so
-for attention on an MI300X. `ladders` predicts schedules of one structure after the other with the rates of an MI355X,
-and prints the rank correlation with the published speed of such schedules. `selection` compares what `argus.matmul`
-chooses with the fastest prediction. `models` compares predictions for designs of the search space with recorded ones of
-the model of the program. `stagger` predicts loops whose super-tiles begin at eight tiles of K, beside those that all
-begin at the first. `resources` prints registers, LDS and scratch of every shipped gfx942
-configuration, and its predicted time at the largest sizes that its tests choose. One constant was fitted to a published
-figure (`DieMachine.power_share` of the MI300X, to the figure marked `fitted`, with the ping-pong); all other figures
-are held out. --store writes that part of results/static_performance.json.
+grouped products of equally many rows an expert on an MI300X, for which no figure is published; `attention` does so for
+attention on an MI300X. `ladders` predicts schedules of one structure after the other with the rates of an MI355X, and
+prints the rank correlation with the published speed of such schedules. `selection` compares what `argus.matmul`
+chooses with the fastest prediction. `models` compares predictions for designs of the search space with recorded ones
+of the model of the program. `stagger` predicts loops whose super-tiles begin at eight tiles of K, beside those that
+all begin at the first. `rescaling` predicts attention whose waves rescale sums only where a maximum has moved, beside
+the same that always does; data are followed as zeros, so that none moves after the first block. `resources` prints
+registers, LDS and scratch of every shipped gfx942 configuration, and its predicted time at the largest sizes that its
+tests choose. One constant was fitted to a published figure (`DieMachine.power_share` of the MI300X, to the one marked
+`fitted`, with the ping-pong); all other figures are held out. --store writes that part of
+results/static_performance.json.
 """
 
 from __future__ import annotations
@@ -39,10 +42,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from argus.core.cost.dies import DIE_MACHINES
 from argus.core.ir import Kernel
+from argus.kernels.attention import CDNA3
 from argus.kernels.cost_gfx942 import cheapest
 from argus.kernels.gemm import gemm
 from argus.kernels.grouped import grouped_nt
 from argus.kernels.grouped_fp8_cdna3 import grouped_fp8_fnuz_blocks
+from argus.kernels.schedules.attention_cdna3 import AttentionCdna3
 from argus.kernels.schedules.cdna3 import Cdna3PingPong
 from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
@@ -309,6 +314,24 @@ def stagger() -> Row:
     return {"starts": STARTS, "rows": rows}
 
 
+def rescaling() -> Row:
+    rows: list[Row] = []
+    for width, configs in CDNA3.items():
+        sizes = {"B": 2, "H": 24 if width < 256 else 12, "S": 8192, "T": 8192, "G": 1}
+        for name, config in configs.items():
+            each = [_attention_us(width, evolve(config, branch=branch), sizes) for branch in (False, True)]
+            rows.append({"width": width, "configuration": name, **sizes, "microseconds": each, "branch": config.branch})
+            chosen = ", chosen" if config.branch else ""
+            print(f"{width} {name}: {each[0]} us, by branch {each[1]} us, {each[1] / each[0]:.3f}{chosen}", flush=True)
+    return {"rows": rows}
+
+
+def _attention_us(width: int, config: AttentionCdna3, sizes: Mapping[str, int]) -> float:
+    kernel = evolve(FAMILIES["torch.bfloat16"][width], configs={"trial": config}).trace("trial")
+    found = of_code(kernel, built(kernel), sizes, DIE_MACHINES["MI300X"])
+    return round(found.predicted.microseconds, 1)
+
+
 def resources() -> Row:
     known, rows = dict(families()), list[Row]()
     for family, config in shipped_configurations():
@@ -343,6 +366,7 @@ COMMANDS: Mapping[str, Callable[[], Row]] = {
     "selection": selection,
     "models": models,
     "stagger": stagger,
+    "rescaling": rescaling,
     "resources": resources,
 }
 

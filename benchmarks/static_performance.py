@@ -8,6 +8,7 @@
     python benchmarks/static_performance.py models [--store]
     python benchmarks/static_performance.py stagger [--store]
     python benchmarks/static_performance.py rescaling [--store]
+    python benchmarks/static_performance.py parts [--store]
     python benchmarks/static_performance.py resources [--store]
 
 `products` predicts the shipped GEMM configurations on an MI325X and on an MI300X, each with its own rates, and prints
@@ -18,10 +19,11 @@ prints the rank correlation with the published speed of such schedules. `selecti
 chooses with the fastest prediction. `models` compares predictions for designs of the search space with recorded ones
 of the model of the program. `stagger` predicts loops whose super-tiles begin at eight tiles of K, beside those that
 all begin at the first. `rescaling` predicts attention whose waves rescale sums only where a maximum has moved, beside
-the same that always does; data are followed as zeros, so that none moves after the first block. `resources` prints
-registers, LDS and scratch of every shipped gfx942 configuration, and its predicted time at the largest sizes that its
-tests choose. One constant was fitted to a published figure (`DieMachine.power_share` of the MI300X, to the one marked
-`fitted`, with the ping-pong); all other figures are held out. --store writes that part of
+the same that always does; data are followed as zeros, so that none moves after the first block. `parts` predicts
+split-K and stream-K beside the undivided product that would be chosen, and names what `argus.matmul` takes.
+`resources` prints registers, LDS and scratch of every shipped gfx942 configuration, and its predicted time at the
+largest sizes that its tests choose. One constant was fitted to a published figure (`DieMachine.power_share` of the
+MI300X, to the one marked `fitted`, with the ping-pong); all other figures are held out. --store writes that part of
 results/static_performance.json.
 """
 
@@ -32,7 +34,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,7 @@ from benchmarks.grouped_inputs import integers_of, sizes_of
 from benchmarks.machine_code import kernels_of, shipped_configurations
 from benchmarks.shipped import families
 from benchmarks.static_model import spearman
+from benchmarks.static_parts import parts
 
 RESULTS = Path(__file__).resolve().parent / "results" / "static_performance.json"
 Row = dict[str, Any]
@@ -367,6 +370,7 @@ COMMANDS: Mapping[str, Callable[[], Row]] = {
     "models": models,
     "stagger": stagger,
     "rescaling": rescaling,
+    "parts": partial(parts, predicted),
     "resources": resources,
 }
 

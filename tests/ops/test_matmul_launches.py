@@ -80,7 +80,7 @@ def test_a_program_is_launched_with_its_own_workspace(fake: Multiplying, monkeyp
         assert np.array_equal(found.array, expected_product(other, b.mT))
 
     assert [launch[0] for launch in made.launches] == ["partial_gemm_", "reduce_tiles_"] * 3
-    assert [launch[1:4] for launch in made.launches[:2]] == [(6, 1, 1), (4, 4, 1)]
+    assert [launch[1:4] for launch in made.launches[:2]] == [(6, 1, 1), (4, 16, 1)]
     assert {launch[8] for launch in made.launches} == {7}
     assert np.array_equal(argus.matmul(a, b.mT, config="stream_128_128_8_1").array, expected_product(a, b.mT))
 

@@ -266,7 +266,8 @@ class Writer:
         start, stop = self.context.text(stmt.start), self.context.text(stmt.stop)
         step = f"++{name}" if stmt.step == 1 else f"{name} += {stmt.step}"
         head = f"for (int {name} = {start}; {name} {'<' if stmt.step > 0 else '>'} {stop}; {step}) {{"
-        once = ["#pragma unroll 1"] if any(map(_forbids_unrolling, walk(stmt.body))) else []
+        asked = [] if stmt.unroll is None else [f"#pragma unroll {stmt.unroll}"]
+        once = ["#pragma unroll 1"] if any(map(_forbids_unrolling, walk(stmt.body))) else asked
         inner, divisions = self._hoist_divisions(stmt)
         lines = [f"const int {quotient} = {text};" for quotient, text in divisions]
         wait = last_wait(stmt)

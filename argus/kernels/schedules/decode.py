@@ -47,8 +47,6 @@ from argus.language import (
 _LN_2 = log(2.0)
 _ROWS = 64
 """Rows of a warpgroup."""
-_UNROLLED = 8
-"""Parts whose loads the merge issues at a time."""
 
 
 @frozen
@@ -215,7 +213,7 @@ def decode_merge(
     c = maximum(load(scale.gather((of.heads,), lambda _: (0,)), rows), LEAST_SCALE)
     count = ceil_div(ceil_div(length_of(lengths, b, Z * of.blocks * of.bn), of.bn), of.blocks)
     top[:], weights[:], out[:] = -inf, 0.0, 0.0
-    for z in loop(count, unroll=_UNROLLED):
+    for z in loop(count):
         high = load(tops[b, g, s, z].tile(*row), rows)
         now = maximum(top, high)
         guard = where(now == -inf, 0.0, now) if of.causal else now  # for subtractions only

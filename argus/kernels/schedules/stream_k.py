@@ -74,6 +74,10 @@ class Runs:
         assume(*(eq(extent, wanted) for extent, wanted in zip(part.shape, self.parts(m, n), strict=True)))
 
 
+_AT_ONCE = 16
+"""Partial sums whose loads are in flight together."""
+
+
 @frozen
 class Reduction:
     """The second launch: the part of a tile that a block reduces, four contiguous elements per thread.
@@ -83,7 +87,11 @@ class Reduction:
 
     runs: Runs
     waits: bool = False
-    threads = 256
+
+    @property
+    def threads(self) -> int:
+        """Few on an H200: with one tile, that leaves blocks for half of the processors."""
+        return 256 if self.waits else 64
 
     @property
     def target(self):  # noqa: ANN201 reason: inferred, as of constants
@@ -109,7 +117,7 @@ def reduce_parts(part: Tensor, C: Tensor, cfg: Reduction, depth: Int) -> None:
     runs.assume_workspace(part, M, N)
     first, last = t * runs.chunks // runs.run, (t * runs.chunks + runs.chunks - 1) // runs.run
     total = zeros(f32, by)
-    for p in loop(first, last + 1):
+    for p in loop(first, last + 1, unroll=None if cfg.waits else _AT_ONCE):
         one = load(part[p, t - runs.first(p)].tile(tile, (r, c)), by)
         if cfg.waits:
             vmem.wait(0)

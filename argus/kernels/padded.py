@@ -95,10 +95,11 @@ def padded(dtype: DType, *, a_transposed: bool, b_transposed: bool) -> ProgramTe
         assume(a.shape[1] >= 1, *(x % _CHUNK == 0 for x in (P.shape[1], Q.shape[1])))
         high, wide = (maximum(P.shape[axis], Q.shape[axis]) for axis in (0, 1))
         i, j = block_id((ceil_div(high, cfg.tile[0]), ceil_div(wide, cfg.tile[1])))
-        for given, made in ((A, P), (B, Q)):
-            held = registers(dtype, by)
-            copy(given.tile(cfg.tile, (i, j)), held, via=ld_global_b16, edge=0)
-            copy(held, made.tile(cfg.tile, (i, j)), edge=0)
+        held = [registers(dtype, by) for _ in (A, B)]
+        for given, one in zip((A, B), held, strict=True):  # all loads first: none waits for a store
+            copy(given.tile(cfg.tile, (i, j)), one, via=ld_global_b16, edge=0)
+        for one, made in zip(held, (P, Q), strict=True):
+            copy(one, made.tile(cfg.tile, (i, j)), edge=0)
 
     @kernel
     def multiply_copies(P: of_p, Q: of_q, C: of_c, *, cfg: Config, depth: Int) -> None:

@@ -71,8 +71,8 @@ EDITS = {
     "a chunk too few": ("_CHUNK * ceil_div(length, _CHUNK)", "_CHUNK * (length // _CHUNK)"),
     "products of the zeros claimed": ("cfg=cfg, depth=K)", "cfg=cfg, depth=L)"),
     "a product left out": ("cfg=cfg, depth=K)", "cfg=cfg, depth=K - 1)"),
-    "a copies both": ("((A, P), (B, Q))", "((A, P), (A, Q))"),
-    "tiles of another row": ("copy(held, made.tile(cfg.tile, (i, j))", "copy(held, made.tile(cfg.tile, (i + 1, j))"),
+    "a copies both": ("zip((A, B), held", "zip((A, A), held"),
+    "tiles of another row": ("copy(one, made.tile(cfg.tile, (i, j))", "copy(one, made.tile(cfg.tile, (i + 1, j))"),
     "the last tile of columns is left out": ("ceil_div(wide, cfg.tile[1])", "wide // cfg.tile[1]"),
     "rows of the first operand alone": (
         "maximum(P.shape[axis], Q.shape[axis]) for axis in (0, 1)",

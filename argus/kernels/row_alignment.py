@@ -42,7 +42,7 @@ def _aligned(config: Config) -> tuple[str, ...]:
         case Split():
             return ("K",) if config.swap_ab else ("K", "N")
         case Hopper():
-            return ("K", "N")
+            return ("K",) if config.single else ("K", "N")
         case Narrow():
             return ()
         case _:

@@ -1,4 +1,4 @@
-"""Products with swapped operands, with and without split-K: values, and no violations, at sizes with tails."""
+"""Products that store single elements, most with swapped operands: values, and no violations, at sizes with tails."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ml_dtypes import bfloat16
 from argus.interp.run import run
 from argus.interp.search.schedule import ROLES_DIRECTED, Schedule
 from argus.kernels.gemm import Config, gemm
+from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.skinny import Skinny
 from argus.kernels.schedules.split import Split
 
@@ -16,6 +17,9 @@ CONFIGS: tuple[Config, ...] = (
     Split(bm=64, bn=16, splits=2, stages=3, swap_ab=True),
     Split(bm=128, bn=48, splits=3, stages=2, swap_ab=True),
     Skinny(bm=24, bn=128, bk=64, stages=2),
+    Skinny(bm=32, bn=128, bk=64, stages=2, peers=2),
+    Hopper(bm=64, bn=64, stages=3, pingpong=True, single=True),
+    Hopper(bn=96, stages=3, cluster=(1, 2), single=True),
 )
 
 

@@ -46,7 +46,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, epilogue: Epilogue) -> N
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     count = problem.count(bm, bn)
-    problem.assume_aligned()
+    problem.assume_aligned(stores=not cfg.single)
     assume(count < 1 << 23)  # so that 256 rows times any tile number fit 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))

@@ -28,6 +28,7 @@ from argus.language import (
     eq,
     f32,
     fence,
+    load,
     loop,
     mma,
     no_pdl,
@@ -36,6 +37,8 @@ from argus.language import (
     role,
     shared,
     sm_90a,
+    spread,
+    st_global_b16,
     stmatrix,
     super_tiled,
     sync,
@@ -46,6 +49,8 @@ from argus.language import (
     when,
 )
 
+_ROWS, _COLUMNS, _THREADS = 64, 32, 128
+"""Of a part that is stored by single elements; threads of a warpgroup."""
 Part = tuple[Deferred, TileCoord]
 
 
@@ -81,7 +86,8 @@ class Hopper:
     each part of a tile, which takes the memory of a stage or more and saves barriers; else `turns` boxes in rotation.
     Techniques that can be switched off: flight, one wgmma stays in flight while the previous stage is released;
     realloc, roles get different register counts; persistent, a CTA takes several tiles (always so with pingpong); box,
-    the epilogue stores through shared memory by TMA; pdl, programmatic dependent launch.
+    the epilogue stores through shared memory by TMA; pdl, programmatic dependent launch. single: it stores single
+    elements instead, so that rows of C may have any length.
     """
 
     bm: int = 128
@@ -99,6 +105,7 @@ class Hopper:
     persistent: bool = True
     box: bool = True
     pdl: bool = True
+    single: bool = False
     target = sm_90a
     threads = 384
 
@@ -115,7 +122,7 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, epilogue: Epilogue, ex
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     count = problem.count(bm, bn)
-    problem.assume_aligned()
+    problem.assume_aligned(stores=not cfg.single)
     assume(count < 1 << 24)  # so that coordinates of tiles fit 32 bits
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
@@ -154,7 +161,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, epilogue: Epilogue) -> No
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     count = problem.count(bm, bn)
-    problem.assume_aligned()
+    problem.assume_aligned(stores=not cfg.single)
     assume(count < 1 << 24)
     mm = wgmma(A.dtype, n=bn)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
@@ -238,6 +245,17 @@ def store_by_tma(parts: Parts, target: Tensor, boxes: Tensor) -> None:
             bulk.commit()
 
 
+def store_by_elements(parts: Parts, target: Tensor, boxes: Tensor) -> None:
+    """Store parts through this warpgroup's two boxes, so that a warp stores 64 neighbouring bytes at a time."""
+    by = spread((_ROWS, _COLUMNS), threads=_THREADS, vector=1)
+    sync()  # the last tile's last part has been read
+    for j, (deferred, place) in enumerate(parts.each):
+        box = boxes[j % 2]  # all threads have read part j - 2 of it, before the barrier of part j - 1
+        copy(deferred(), box)
+        sync()
+        copy(load(box, by).to(target.dtype), target.tile((_ROWS, _COLUMNS), place), via=st_global_b16, edge=0)
+
+
 def _store_whole(parts: Parts, target: Tensor, boxes: Tensor) -> None:
     """Fill all boxes, then one barrier, then store all."""
     width = int(boxes.shape[-1])
@@ -263,6 +281,8 @@ def begin_kernel(cfg: Hopper, dtype: DType) -> Tensor | None:
     """Allocate the epilogue's boxes, if it uses shared memory; disable PDL unless `early`."""
     if not cfg.pdl:
         no_pdl()
+    if cfg.single:
+        return shared(f32, (2, 2, _ROWS, _COLUMNS), swizzle=4 * _COLUMNS)
     return store_boxes(cfg.bn, whole=cfg.whole, dtype=dtype, turns=cfg.turns) if cfg.box else None
 
 
@@ -301,7 +321,7 @@ def release_last(cfg: InFlight, ring: Ring) -> None:
 def store_tile(parts: Parts, target: Tensor, boxes: Tensor | None, wg: Int) -> None:
     """Store parts by TMA through the boxes of a warpgroup, or directly from registers."""
     if boxes is not None:
-        store_by_tma(parts, target, boxes[wg])
+        (store_by_elements if boxes.dtype == f32 else store_by_tma)(parts, target, boxes[wg])
         return
     for deferred, place in parts.each:
         part = deferred().to(target.dtype)
@@ -310,6 +330,6 @@ def store_tile(parts: Parts, target: Tensor, boxes: Tensor | None, wg: Int) -> N
 
 def wait_for_stores(boxes: Tensor | None) -> None:
     """Wait until the TMA stores have read the boxes; they then complete without the CTA."""
-    if boxes is not None:
+    if boxes is not None and boxes.dtype != f32:
         with elected():
             bulk.wait(0, of="reads")

@@ -10,6 +10,7 @@ from attrs import frozen
 from argus.kernels.schedules.contraction import Contraction, is_transposed, matrix_of, slot_for
 from argus.language import (
     Fragment,
+    Int,
     Tensor,
     assume,
     block_id,
@@ -19,15 +20,19 @@ from argus.language import (
     f32,
     fence,
     ld_global_b16,
+    load,
     loop,
     mma,
     registers,
+    shared,
     sm_90a,
     spread,
     st_global_b16,
     sync,
     wgmma,
 )
+
+_THREADS, _ROWS, _COLUMNS = 128, 64, 32
 
 
 @frozen
@@ -37,7 +42,7 @@ class Narrow:
     bn: int = 128
     bk: int = 64
     target = sm_90a
-    threads = 128
+    threads = _THREADS
 
 
 def hopper_narrow(problem: Contraction, cfg: Narrow) -> None:
@@ -62,7 +67,30 @@ def hopper_narrow(problem: Contraction, cfg: Narrow) -> None:
         wgmma.wait(0)  # the buffers have been read ...
         sync()  # ... by all warps, even if each warp's wait covers only that warp
     problem.complete(acc)
-    copy(acc.to(C.dtype), matrix_of(C, z).tile((bm, bn), (m, n)), via=st_global_b16, edge=0)
+    if z:  # of a batch, addresses leave too few registers for the boxes
+        copy(acc.to(C.dtype), matrix_of(C, z).tile((bm, bn), (m, n)), via=st_global_b16, edge=0)
+    else:
+        store_rows(acc, C, (m, n), row_boxes(bn))
+
+
+def row_boxes(columns: int) -> Tensor:
+    """Shared memory for 64 rows of so many columns, a multiple of 32, in boxes of 32."""
+    return shared(f32, (columns // _COLUMNS, _ROWS, _COLUMNS), swizzle=4 * _COLUMNS)
+
+
+def store_rows(acc: Fragment, target: Tensor, at: tuple[Int, Int], boxes: Tensor) -> None:
+    """Store 64 rows of any length through shared memory, so that a warp stores 64 neighbouring bytes at a time.
+
+    From the registers of a wgmma it would store 8 bytes of each of 8 rows. at: coordinate among tiles of this shape.
+    """
+    count, tile = int(boxes.shape[0]), (_ROWS, _COLUMNS)
+    for j in range(count):
+        copy(acc.tile(tile, (0, j)), boxes[j])
+    sync()
+    by = spread(tile, threads=_THREADS, vector=1)
+    for j in range(count):
+        place = at[0], at[1] * count + j
+        copy(load(boxes[j], by).to(target.dtype), target.tile(tile, place), via=st_global_b16, edge=0)
 
 
 def _stored(tile: Tensor) -> Tensor:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from argus.kernels.schedules.contraction import Contraction, matrix_of, slot_for
+from argus.kernels.schedules.contraction import Contraction, matrix_of, part, slot_for
 from argus.language import (
     Ring,
     assume,
     ceil_div,
+    cluster,
     copy,
     eq,
     f32,
@@ -35,14 +36,20 @@ class Skinny:
     """Tiles of bm rows of A (a multiple of 8) by bn rows of B (64 or 128); bk of K per stage.
 
     With few rows of A the time is that of reading B, which depends on the bytes of B in flight. With bn = 128, two
-    warpgroups share the tile of A in a stage, and each keeps one wgmma in flight.
+    warpgroups share the tile of A in a stage, and each keeps one wgmma in flight. peers: CTAs of a cluster, along rows
+    of B, of which each loads a part of the tile of A for all; bm is a multiple of 8 for each.
     """
 
     bm: int = 16
     bk: int = 128
     stages: int = 8
     bn: int = _ROWS
+    peers: int = 1
     target = sm_90a
+
+    @property
+    def cluster(self) -> tuple[int, ...]:
+        return (1, self.peers) if self.peers > 1 else (1,)
 
     @property
     def threads(self) -> int:
@@ -53,7 +60,7 @@ def hopper_skinny(problem: Contraction, cfg: Skinny) -> None:
     """One producer, one or two consumer warpgroups; the epilogue stores single elements, as there are few."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
-    agents = bn // _ROWS
+    agents, to_all = bn // _ROWS, tma.multicast(tuple(range(cfg.peers)))
     count = problem.count(bm, bn)
     problem.assume_aligned(stores=False)
     assume(count < 1 << 24)
@@ -67,7 +74,11 @@ def hopper_skinny(problem: Contraction, cfg: Skinny) -> None:
         for m, n, *z in tiles:
             for k in loop(depth):
                 with ring.fill() as slot:
-                    copy(matrix_of(A, z).tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                    common = matrix_of(A, z).tile((bm, bk), (m, k)), slot.a
+                    if cfg.peers == 1:
+                        copy(*common, via=tma, edge=0)
+                    else:
+                        copy(*(part(each, cluster.rank, cfg.peers) for each in common), via=to_all, edge=0)
                     copy(matrix_of(B, z).tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
         ring.finish()
 

@@ -1,7 +1,7 @@
 """The cost model of GEMM configurations on sm_90a, fitted to times on one H200; chooses a configuration for a shape.
 
-The time of a wave of tiles is the p-norm of three times that overlap in part: matrix products, operand traffic from
-memory, and operand traffic from L2. `benchmarks/gemm_h200.py` measures, `benchmarks/fit.py` fits.
+The time of a product is the p-norm of three times that overlap in part: matrix products, traffic of the memory, and
+operand traffic from L2. `benchmarks/dense_h200.py search` measures, `benchmarks/fit.py` fits.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.skinny import Skinny
 from argus.kernels.schedules.split import Split
+from argus.kernels.schedules.staged import Staged
+from argus.kernels.streamk import Stream
 
 PROCESSORS = 132
 """SMs of an H100 or H200; each works on one tile at a time."""
@@ -23,13 +25,13 @@ _SLICE = 64
 """Elements of K per `step`."""
 _FEWEST = 3
 _ROWS, _HALF = 128, 64
-_MOST_ROWS = 1024
-"""Rows of A up to which swap-AB was ever fastest: beyond that its stores of single elements cost more."""
 _TWO = 115_712
 """Bytes of shared memory per CTA with which two CTAs fit on an SM."""
+_RESIDENT = {8: 15, 4: 32}
+"""Clusters of so many CTAs that run at a time, where that is fewer than SMs for them: a cluster's SMs share a GPC."""
 
 
-Known = Hopper | Skinny | Split
+Known = Hopper | Skinny | Split | Staged | Stream
 
 
 @frozen
@@ -38,49 +40,84 @@ class Costs:
 
     step: time per 64 of K of a tile with 128 rows, by the tile's columns; half: with 64 rows, relative to that.
 
-    skinny: time per 64 of K and 64 rows of B with swap-AB; column: additional time per row of A. pad: per row of a tile
-    outside its tensor, which TMA fills with zeros more slowly than it loads others.
+    skinny: time per 64 of K and 64 rows of B with swap-AB; column: additional time per row of A; product: least time
+    per row of A. alone: time per 64 of K of a tile of 64 rows by one warpgroup; column_alone: additional per column;
+    leave: to store 64 columns of it. pad: per row of a tile outside its tensor, which TMA fills with zeros more slowly
+    than it loads others.
 
-    store: time to store one box of a tile's columns. single: time to store 64 x 64 of a tile of C^T by single elements.
+    store: time to store one box of a tile's columns. single: time to store 64 x 64 of a tile of C^T by single elements,
+    shared: by the CTAs of a cluster, each its part. tile: of a tile without a box.
 
-    launch: fixed time of a launch. memory, cache: bytes per microsecond from memory and from L2. held: bytes that L2
-    keeps from wave to wave. overlap: exponent of the norm.
+    launch: fixed time of a launch; once: of one whose clusters have a tile each, or a part of it; least: of CTAs of one
+    warpgroup. memory, cache: bytes per microsecond from
+    memory and from L2. astray: how much longer L2 takes for rows that begin at odd multiples of 64, 32 and 16 bytes.
+    held: bytes of operands that are read from memory once. out: time to write C, relative to reading as many bytes.
+    overlap: exponent of the norm.
 
     exchange: with split-K, time to exchange the partial sums of 128 x 128 of a tile within a cluster; meet: time of the
-    cluster's barrier. exchange is None if it has not been measured.
+    cluster's barrier. exchange is None if it has not been measured. spill: time to store those sums to a workspace;
+    second: of the launch that adds them, each: for each part of a tile, reduce: bytes that it adds in a microsecond.
     """
 
     step: Mapping[int, float]
     half: float
     skinny: float
     column: float
+    product: float
+    alone: float
+    column_alone: float
+    leave: float
     pad: float
     store: float
     single: float
+    shared: float
+    tile: float
     launch: float
+    once: float
+    least: float
     memory: float
     cache: float
+    astray: tuple[float, float, float]
     held: float
+    out: float
     overlap: float
     meet: float
+    spill: float
+    second: float
+    each: float
+    reduce: float
     exchange: float | None = None
 
 
 H200 = Costs(
-    step={256: 0.5918, 224: 0.469, 192: 0.43309, 160: 0.35, 128: 0.3270, 64: 0.14182},
-    half=0.42343,
-    skinny=0.078338,
-    column=0.00057943,
-    pad=0.0011058,
-    store=0.29274,
-    single=0.3,
-    launch=3.1439,
-    memory=7.4315e6,
-    cache=26.5836e6,
-    held=148.718e6,
-    overlap=1.29399,
-    meet=2.0001,
-    exchange=1.11211,
+    step={256: 0.4604, 224: 0.4048, 192: 0.3284, 160: 0.2874, 128: 0.2546, 96: 0.1659, 64: 0.1502, 32: 0.1147},
+    half=0.5906,
+    skinny=0.06679,
+    column=0.0003909,
+    product=0.00088,
+    alone=0.08839,
+    column_alone=0.0001476,
+    leave=0.313,
+    pad=0.0004685,
+    store=0.1383,
+    single=0.25,
+    shared=0.1421,
+    tile=0.1574,
+    launch=2.989,
+    once=2.455,
+    least=2.676,
+    memory=6.841e6,
+    cache=21.3e6,
+    astray=(0.4838, 0.3861, 1.485),
+    held=202.4e6,
+    out=1.741,
+    overlap=1.238,
+    meet=0.8523,
+    spill=0.112,
+    second=1.906,
+    each=0.01825,
+    reduce=2.3e6,
+    exchange=1.734,
 )
 
 
@@ -88,8 +125,8 @@ H200 = Costs(
 class _Tiles:
     """rows, columns: of a tile. cluster: CTAs along both axes. band: rows of tiles of a super-tile.
 
-    splits: CTAs that split the K of a tile. store: time of a tile's epilogue that is not overlapped; after: time of the
-    last tile's epilogue, if the others overlap with mainloops. per_sm: CTAs per SM.
+    splits: CTAs of a cluster that split the K of a tile; parts: clusters that do. store: time of a tile's epilogue that
+    is not overlapped; after: time after the last tile. per_sm: CTAs per SM. launch: its fixed time.
     """
 
     rows: int
@@ -98,7 +135,9 @@ class _Tiles:
     band: int
     step: float
     store: float
+    launch: float
     splits: int = 1
+    parts: int = 1
     after: float = 0.0
     per_sm: int = 1
 
@@ -107,6 +146,11 @@ class _Tiles:
         """CTAs of a cluster."""
         return self.cluster[0] * self.cluster[1] * self.splits
 
+    @property
+    def resident(self) -> int:
+        """Clusters that run at a time."""
+        return min(PROCESSORS * self.per_sm // self.blocks, self.per_sm * _RESIDENT.get(self.blocks, PROCESSORS))
+
 
 def microseconds(config: Known, m: int, n: int, k: int, costs: Costs = H200) -> float:
     """Predicted time of C = A @ B^T of these extents."""
@@ -114,45 +158,71 @@ def microseconds(config: Known, m: int, n: int, k: int, costs: Costs = H200) -> 
     across, along = tiles.cluster
     high, wide = ceil(rows / tiles.rows), ceil(columns / tiles.columns)
     outside = (tiles.rows - rows / max(1, high)) + (tiles.columns - columns / max(1, wide))
-    clusters = ceil(high / across) * ceil(wide / along)
-    places = PROCESSORS * tiles.per_sm
-    waves = max(1, ceil(clusters / (places // tiles.blocks)))
-    slices = ceil(k / (_SLICE * tiles.splits))
-    busy = min(places, clusters * tiles.blocks)
-    from_memory = _fetched(tiles, high, wide) * k * _ELEMENT
-    if (m + n) * k * _ELEMENT < costs.held:
-        from_memory = min(from_memory, (m + n) * k * _ELEMENT / waves)
-    from_cache = slices * (tiles.rows / along + tiles.columns / across) * _SLICE * _ELEMENT * busy
-    products = ceil(busy / PROCESSORS) * (slices * (tiles.step + costs.pad * outside) + tiles.store)
-    parts = (products, from_memory / costs.memory, from_cache / costs.cache)
-    return costs.launch + waves * sum(part**costs.overlap for part in parts) ** (1 / costs.overlap) + tiles.after
+    clusters = ceil(high / across) * ceil(wide / along) * tiles.parts
+    waves = max(1, ceil(clusters / tiles.resident))
+    slices = ceil(k / (_SLICE * tiles.splits * tiles.parts))
+    busy = min(PROCESSORS * tiles.per_sm, clusters * tiles.blocks)
+    read = (m + n) * k * _ELEMENT
+    fetched = waves * _fetched(tiles, high, wide) * k * _ELEMENT
+    moved = (min(fetched, read) if read < costs.held else fetched) + costs.out * m * n * _ELEMENT
+    from_cache = waves * slices * (tiles.rows / along + tiles.columns / across) * _SLICE * _ELEMENT * busy
+    products = waves * ceil(busy / PROCESSORS) * (slices * (tiles.step + costs.pad * outside) + tiles.store)
+    each = (products, moved / costs.memory, from_cache * _astray(k, costs) / costs.cache)
+    return tiles.launch + sum(part**costs.overlap for part in each) ** (1 / costs.overlap) + tiles.after
+
+
+def _astray(k: int, costs: Costs) -> float:
+    """Time of L2 relative to that for rows that begin at multiples of 128 bytes."""
+    levels = [extra for level, extra in enumerate(costs.astray) if k % (_SLICE >> level)]
+    return 1 + (levels[-1] if levels else 0.0)
 
 
 def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, int]:
     """The tiles, and the extents of C that they cover, transposed for swap-AB."""
     if isinstance(config, Skinny):
-        leaves = costs.single * config.bn * config.bm / _HALF**2
-        return _Tiles(config.bn, config.bm, (1, 1), 0, _swap_ab_step(config.bn, config.bm, costs), leaves), n, m
+        leaves = costs.tile + costs.single * config.bn * config.bm / _HALF**2
+        return (
+            _Tiles(config.bn, config.bm, (1, 1), 0, _swap_ab_step(config.bn, config.bm, costs), leaves, costs.launch),
+            n,
+            m,
+        )
     if isinstance(config, Split):
         exchange = costs.meet + (costs.exchange or 0.0) * config.bm * config.bn / _ROWS**2
         if config.swap_ab:
-            exchange += costs.single * config.bm * config.bn / _HALF**2 / config.splits
-        step = _swap_ab_step(config.bm, config.bn, costs) if config.swap_ab else costs.step[config.bn]
+            exchange += costs.shared * config.bm * config.bn / _HALF**2 / config.splits
+        step = (_swap_ab_step if config.swap_ab else _step)(config.bm, config.bn, costs)
         per_sm = 2 if config.bytes <= _TWO else 1
-        made = _Tiles(config.bm, config.bn, (1, 1), 0, step, exchange, config.splits, per_sm=per_sm)
+        made = _Tiles(config.bm, config.bn, (1, 1), 0, step, exchange, costs.once, config.splits, per_sm=per_sm)
         return (made, n, m) if config.swap_ab else (made, m, n)
+    if isinstance(config, Staged):
+        per_sm = 2 if 2 * config.stages * (config.bm + config.bn) * config.bk <= _TWO else 1
+        step, store = costs.alone + costs.column_alone * config.bn, costs.leave * config.bn / _HALF
+        return _Tiles(config.bm, config.bn, (1, 1), 0, step, store, costs.least, per_sm=per_sm), m, n
+    step = _step(config.bm, config.bn, costs)
+    if isinstance(config, Stream):
+        sums = ceil(m / config.bm) * ceil(n / config.bn) * config.bm * config.bn * config.chunks
+        after = costs.second + costs.each * config.chunks + 2 * _ELEMENT * sums / costs.reduce
+        store = costs.tile + costs.spill * config.bm * config.bn / _ROWS**2
+        cluster = (config.peers, 1)
+        made = _Tiles(config.bm, config.bn, cluster, 0, step, store, costs.once, parts=config.chunks, after=after)
+        return made, m, n
     across, along = (*config.cluster, 1)[:2]
-    step, store = costs.step[config.bn], costs.store * (config.bn // (64 if config.bn % 64 == 0 else 32))
+    boxes = costs.store * (config.bn // (64 if config.bn % 64 == 0 else 32))
+    if config.single:
+        boxes += costs.single * config.bm * config.bn / _HALF**2
     band = config.group or config.curve // 2  # a wave covers about half a square
-    made = _Tiles(config.bm, config.bn, (across, along), band, step, store)
-    if config.pingpong:
-        made = evolve(made, step=step * costs.half * config.bm / _HALF, store=0.0, after=store)
-    return made, m, n
+    store, after = (0.0, boxes) if config.pingpong else (boxes, 0.0)
+    return _Tiles(config.bm, config.bn, (across, along), band, step, store, costs.launch, after=after), m, n
+
+
+def _step(rows: int, columns: int, costs: Costs) -> float:
+    """Time per 64 of K of a tile."""
+    return costs.step[columns] * (costs.half if rows == _HALF else 1.0)
 
 
 def _swap_ab_step(rows: int, columns: int, costs: Costs) -> float:
     """Time per 64 of K of a tile of C^T."""
-    return rows / _HALF * (costs.skinny + costs.column * columns)
+    return rows / _HALF * max(costs.skinny + costs.column * columns, costs.product * columns)
 
 
 def _fetched(tiles: _Tiles, high: int, wide: int) -> int:
@@ -171,8 +241,6 @@ def cheapest(configs: Mapping[str, object], m: int, n: int, k: int, costs: Costs
     """The name of the configuration with the least predicted time, among those that the model covers."""
     known = {name: config for name, config in configs.items() if isinstance(config, Known)}
     fitted = {name: config for name, config in known.items() if is_fitted(config, costs)}
-    if m > _MOST_ROWS:
-        fitted = {name: config for name, config in fitted.items() if not is_swap_ab(config)} or fitted
 
     def cost(name: str) -> tuple[float, int]:
         """Predicted time; ties, which L2 causes, go to the configuration that reads the fewest rows per wave."""
@@ -188,12 +256,21 @@ def is_swap_ab(config: object) -> bool:
     return isinstance(config, Skinny) or (isinstance(config, Split) and config.swap_ab)
 
 
+def stores_elements(config: object) -> bool:
+    """Whether it stores single elements of C, so that rows of C may have any length."""
+    return is_swap_ab(config) or (isinstance(config, Hopper) and config.single)
+
+
 def is_fitted(config: Known, costs: Costs) -> bool:
     """Whether the model has measurements of such tiles; a pipeline of two stages waits for memory differently."""
     if isinstance(config, Skinny):
         return True
+    if isinstance(config, Staged):
+        return config.tma and config.bm == _HALF and config.stages >= _FEWEST
     known = config.stages >= _FEWEST and config.bn in costs.step
+    if isinstance(config, Stream):
+        return known and config.run == 1
     if isinstance(config, Split):
-        measured = config.bk == _SLICE if config.swap_ab else known and config.bm == _ROWS
+        measured = config.bk == _SLICE if config.swap_ab else known
         return measured and costs.exchange is not None
     return known

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from argus.kernels.cost_sm_90a import is_swap_ab
+from argus.kernels.cost_sm_90a import stores_elements
 from argus.kernels.gemm import CONFIGS, Config, multiply
 from argus.kernels.row_alignment import admits_rows
 from argus.kernels.schedules.cdna3 import Cdna3, Cdna3PingPong
@@ -18,11 +18,12 @@ from argus.kernels.schedules.contraction import Contraction
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.narrow import Narrow
 from argus.kernels.schedules.split import Split
+from argus.kernels.schedules.staged import Staged
 from argus.language import Tensor, bf16, f16, kernel
 
 _SPAN = 64
 """16-bit elements in 128 bytes, the box width of MN-major tiles."""
-ROWS_ALONE = Cdna3 | Cdna3PingPong | Cdna3Staged
+ROWS_ALONE = Cdna3 | Cdna3PingPong | Cdna3Staged | Staged
 """Schedules of `gemm` alone: of row-major operands in bf16."""
 NT_CONFIGS: dict[str, Config] = {name: config for name, config in CONFIGS.items() if not isinstance(config, ROWS_ALONE)}
 NN_CONFIGS = {name: each for name, each in NT_CONFIGS.items() if not isinstance(each, Hopper) or each.bn % _SPAN == 0}
@@ -97,7 +98,7 @@ def configs_for(
         rows = [{"M": m, "N": n, "K": length} for length in lengths]
         return {name: each for name, each in known.items() if all(admits_rows(each, sizes) for sizes in rows)}
     if any(length % 8 for length in lengths):
-        return {"narrow": known["narrow"]}
+        return {name: each for name, each in known.items() if isinstance(each, Narrow)}
     if n % 8:
-        return {name: each for name, each in known.items() if is_swap_ab(each)}
+        return {name: each for name, each in known.items() if stores_elements(each)}
     return known

@@ -16,14 +16,14 @@ from attrs import frozen
 
 from argus.kernels import cost_gfx942, fp8, fp8_blocks, fp8_cdna3, fused, i8_cdna3, layouts, streamk
 from argus.kernels.config_names import name_of
-from argus.kernels.cost_sm_90a import H200, PROCESSORS, cheapest, is_fitted, is_swap_ab, microseconds
+from argus.kernels.cost_sm_90a import H200, PROCESSORS, Known, cheapest, is_fitted, microseconds, stores_elements
 from argus.kernels.gemm import CONFIGS, Config, configuration
 from argus.kernels.row_alignment import admits_rows
 from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.skinny import Skinny
-from argus.ops.choice_unaligned import select_unaligned
+from argus.ops.choice_unaligned import NARROWS, select_narrow, select_unaligned
 from argus.ops.element_types import element_name, no_family, no_schedule
 from argus.runtime.tuning_db import Key, best_config
 
@@ -94,7 +94,7 @@ def stored_or_modelled(m: int, n: int, k: int, dtype: str, device: str, target: 
 def select_transposed(m: int, n: int, k: int, *, a_transposed: bool, b_transposed: bool) -> str:
     """For `argus.kernels.layouts`: row-major or column-major operands."""
     known = layouts.configs_for(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed)
-    return "narrow" if "narrow" in known and len(known) == 1 else cheapest(known, m, n, k)
+    return select_narrow(m, n, k) if known.keys() == NARROWS.keys() else cheapest(known, m, n, k)
 
 
 def select_batched(z: int, m: int, n: int, k: int, *, a_transposed: bool = False, b_transposed: bool = False) -> str:
@@ -115,26 +115,37 @@ def select_batched(z: int, m: int, n: int, k: int, *, a_transposed: bool = False
     return min(fitted, key=cost)
 
 
-_LEAST_ROWS, _LEAST_DEPTH = 65, 1024
-_SPLIT_ROWS, _SPLIT_COLUMNS = 80, 4096
-"""At most this many rows, and at least this many columns, for split-K within clusters (split.py) to fill the GPU."""
+_STREAMS = tuple(
+    (rows, columns, peers)
+    for rows, columns in ((64, 64), (64, 128), (64, 256), (128, 64), (128, 128), (128, 192), (128, 256))
+    for peers in (1, 2)
+)
+"""Tiles of split-K in a workspace, and CTAs that share one of B."""
+_PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 132)
+"""Into how many parts the K of a tile is split: each number is a kernel of its own."""
+_SHORTEST = 256
+"""K of a part."""
 
 
 def select_stream_k(m: int, n: int, k: int) -> str | None:
-    """For `argus.kernels.streamk`: a configuration where splitting K pays, as measured on one H200; None elsewhere.
-
-    Tiles are 128 x 128, by pairs of blocks where the number of tile rows is even. K is split into as many parts as fill
-    the GPU: at least two with pairs, three with single blocks, each with at least 1024 of K. Products with few rows use
-    split-K in one launch instead.
-    """
-    high, wide = ceil(m / 128), ceil(n / 128)
-    peers = 1 if high % 2 else 2
-    parts = PROCESSORS // max(1, high * wide)
-    pays = parts >= 4 - peers and k >= _LEAST_DEPTH * parts
-    in_one_launch = m <= _SPLIT_ROWS and n >= _SPLIT_COLUMNS
-    if m < _LEAST_ROWS or in_one_launch or n % 8 or k % 8 or not pays:
+    """For `argus.kernels.streamk`: split-K in a workspace where it is expected to take less time than one launch."""
+    known = stream_candidates(m, n, k)
+    if not known:
         return None
-    return name_of(streamk.stream(128, 128, parts, 1, peers))
+    found, single = cheapest(known, m, n, k), CONFIGS[cheapest(CONFIGS, m, n, k)]
+    assert isinstance(single, Known)
+    return found if microseconds(known[found], m, n, k) < microseconds(single, m, n, k) else None
+
+
+def stream_candidates(m: int, n: int, k: int) -> dict[str, streamk.Stream]:
+    """Split-K in a workspace by name: all parts run at a time, each with at least 256 of K."""
+    made = (
+        streamk.stream(rows, columns, parts, 1, peers)
+        for rows, columns, peers in _STREAMS
+        for parts in _PARTS
+        if ceil(m / (rows * peers)) * peers * ceil(n / columns) * parts <= PROCESSORS and k >= _SHORTEST * parts
+    )
+    return {} if n % 8 or k % 8 else {name_of(each): each for each in made}
 
 
 def select_fp8(m: int, n: int, k: int) -> str:
@@ -241,20 +252,17 @@ def select_fp8_blocks(m: int, n: int, k: int) -> str:
     return "rows_256_bands" if m % fp8_blocks.ALIGNED else "ordered_bands"
 
 
-_FEW_ROWS = 16
+def _select_16_bit(known: Mapping[str, Config]) -> Selector:
+    """TMA needs rows aligned to 16 bytes: A and B without them are read element by element (`Narrow`).
 
-
-def _select_16_bit(m: int, n: int, k: int) -> str:
-    """TMA needs rows aligned to 16 bytes: A and B without them are read element by element ("narrow").
-
-    If C has no such rows, only the swap-ab configurations for few rows of A remain, which store element by element. Up
-    to 16 rows those are the fastest wherever measured, by a third or more, which the cost model does not predict.
+    If C has no such rows, only the configurations that store element by element remain.
     """
-    if k % 8:
-        return "narrow"
-    if n % 8 or m <= _FEW_ROWS:
-        return cheapest({name: each for name, each in CONFIGS.items() if is_swap_ab(each)}, m, n, k)
-    return cheapest(CONFIGS, m, n, k)
+    by_elements = {name: each for name, each in known.items() if stores_elements(each)}
+
+    def choose(m: int, n: int, k: int) -> str:
+        return select_narrow(m, n, k) if k % 8 else cheapest(by_elements if n % 8 else known, m, n, k)
+
+    return choose
 
 
 def _select_8_bit(m: int, n: int, k: int) -> str:
@@ -293,8 +301,8 @@ def _i8_config(name: str) -> Cdna3Interleaved | None:
 
 
 FAMILIES: dict[tuple[str, str], Family] = {
-    ("bf16", "sm_90a"): Family(_select_16_bit, configuration),
-    ("f16", "sm_90a"): Family(_select_16_bit, configuration),
+    ("bf16", "sm_90a"): Family(_select_16_bit(CONFIGS), configuration),
+    ("f16", "sm_90a"): Family(_select_16_bit(layouts.NT_CONFIGS), configuration),
     ("e4m3", "sm_90a"): Family(_select_8_bit, _fp8_config),
     ("bf16", "gfx942"): Family(_select_cdna3(CONFIGS), configuration),
     ("f16", "gfx942"): Family(_select_cdna3(layouts.NT_CONFIGS), configuration),

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar, get_args, overload
 from argus.core.ir import Kernel
 from argus.kernels import batched, layouts, streamk
 from argus.kernels.gemm import configuration, gemm
+from argus.kernels.schedules.narrow import Narrow
 from argus.kernels.schedules.stream_cdna3 import Cdna3Stream
 from argus.language import ProgramTemplate, Template
 from argus.ops import choice_gfx942
@@ -44,6 +45,7 @@ Config = Literal[
     "rows_64_192",
     "small",
     "narrow",
+    "narrow_32",
     "split_2",
     "split_4",
     "split_8",
@@ -56,8 +58,6 @@ Config = Literal[
 ]
 
 CONFIGS: tuple[Config, ...] = get_args(Config)
-NARROW: Config = "narrow"
-"""The schedule that reads its operands element by element."""
 FAMILIES: dict[str, Template] = {"gemm_nt": gemm} | {
     name: each
     for module in (layouts, batched)
@@ -136,7 +136,7 @@ def _plan(found: OperandPlan, a: Tensor, b: Tensor, kernels: Kernels, asked: tup
     if asked and not _multiplies(found.family, asked[0]):
         raise no_kernel("matmul", target_of(a), f"for operands such as those of `{found.family}`")
     named = asked or choices(found, torch().cuda.get_device_name(a.device.index), kernels)
-    if any(each == NARROW or is_for_unaligned(each) for each in named):
+    if any(isinstance(configuration(each), Narrow) or is_for_unaligned(each) for each in named):
         found = found.dense(a, b)
     sizes = tuple(zip("ZMNK"[-len(found.sizes) :], found.sizes, strict=True))
     tried = [candidate(found.family, each) for each in named]

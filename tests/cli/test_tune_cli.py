@@ -10,6 +10,7 @@ import pytest
 
 from argus.cli import tune
 from argus.cli.main import main
+from argus.ops.choice import select
 from argus.runtime import tuning_db
 from argus.search.tuning.measure import Medians, Shape
 from argus.search.tuning.search import Result
@@ -36,9 +37,10 @@ def result(shape: Shape, best: str, *, wrong: tuple[str, ...] = ()) -> Result:
 
 def test_without_options_it_prints_the_choice(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "gemm", "4096x4096x4096, 16x8192x8192"]) == 0
-    assert capsys.readouterr().out.split() == ["4096x4096x4096", "clustered_bands", "16x8192x8192", "skinny"]
+    few = select(16, 8192, 8192)
+    assert capsys.readouterr().out.split() == ["4096x4096x4096", "clustered_bands", "16x8192x8192", few]
     assert main(["bench", "gemm", "1", "8", "7"]) == 0
-    assert capsys.readouterr().out.split() == ["1x8x7", "narrow"]
+    assert capsys.readouterr().out.split() == ["1x8x7", "narrow_32"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.cuda.ptxas import parse_report
 from argus.emit.cuda.text import cuda_text
 from argus.kernels import batched, layouts
+from argus.kernels.cost_sm_90a import stores_elements
 from argus.kernels.layouts import NN_CONFIGS, NT_CONFIGS
 from argus.language import Template
 from argus.ops.choice import select_batched, select_transposed
@@ -89,14 +90,17 @@ def test_compiled_without_spills(name: str, config: str) -> None:
         ((4096, 4096, 4097), (False, True), "narrow"),
         ((4096, 4096, 4097), (True, True), "clustered_bands"),
         ((4097, 4096, 4096), (True, False), "narrow"),
-        ((16, 8192, 8192), (False, True), "skinny"),
-        ((16, 4100, 4096), (False, False), "shares_16"),
     ],
 )
 def test_the_operand_layouts_decide_the_configuration(
     shape: tuple[int, int, int], turned: tuple[bool, bool], config: str
 ) -> None:
     assert select_transposed(*shape, a_transposed=turned[0], b_transposed=turned[1]) == config
+
+
+def test_rows_of_c_of_any_length_leave_by_single_elements() -> None:
+    chosen = select_transposed(16, 4100, 4096, a_transposed=False, b_transposed=False)
+    assert stores_elements(NT_CONFIGS[chosen])
 
 
 def test_the_products_of_a_batch_fill_the_sms_together() -> None:
@@ -106,4 +110,4 @@ def test_the_products_of_a_batch_fill_the_sms_together() -> None:
 
 
 def test_mn_major_tiles_are_whole_spans() -> None:
-    assert set(NT_CONFIGS) - set(NN_CONFIGS) == {"columns_224", "columns_160"}
+    assert set(NT_CONFIGS) - set(NN_CONFIGS) == {"columns_224", "columns_160", "columns_96", "rows_64_32", "rows_64_96"}

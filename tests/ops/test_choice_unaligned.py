@@ -6,19 +6,19 @@ import pytest
 
 import argus
 from argus.core.diagnostic import ArgusError
-from argus.kernels.cost_sm_90a import is_swap_ab
+from argus.kernels.cost_sm_90a import stores_elements
 from argus.kernels.padded import FAMILIES
 from argus.ops.choice import candidates
-from argus.ops.choice_unaligned import COPIED, element_by_element, select_unaligned
+from argus.ops.choice_unaligned import COPIED, element_by_element, select_narrow, select_unaligned
 from argus.ops.matmul import candidate
 from tests.ops.fake_torch import Multiplying, batch, matrix
 
 UNALIGNED = (
     (1000, 1001, 1001),
     (4095, 4095, 4095),
-    (7275, 3224, 49),
-    (20, 63, 6943),
-    (63, 7167, 7169),
+    (3275, 3224, 149),
+    (200, 631, 6943),
+    (640, 7167, 7169),
 )
 
 
@@ -30,7 +30,7 @@ def test_copies_are_multiplied_by_a_configuration_of_the_family(family: str, sha
 
     first, *others = candidates(family, shape, **lies, device="")
     assert first == chosen
-    assert others == ["narrow"]
+    assert others == [select_narrow(*shape)]
     made, module = candidate(family, first).traced()
     assert (made.name, module) == (f"gemm_padded_{first.removeprefix(COPIED)}", "argus.kernels.padded")
 
@@ -38,7 +38,7 @@ def test_copies_are_multiplied_by_a_configuration_of_the_family(family: str, sha
 def test_a_product_of_any_columns_is_stored_element_by_element() -> None:
     name = select_unaligned(4096, 4099, 4097, a_transposed=False, b_transposed=False)
     assert name is not None
-    assert is_swap_ab(FAMILIES["gemm_nt"].configs[name.removeprefix(COPIED)])
+    assert stores_elements(FAMILIES["gemm_nt"].configs[name.removeprefix(COPIED)])
 
 
 def test_small_products_and_aligned_rows_are_not_copied() -> None:
@@ -55,7 +55,7 @@ def test_small_products_and_aligned_rows_are_not_copied() -> None:
 )
 def test_the_time_of_loads_of_elements_is_near_what_was_measured(shape: tuple[int, int, int], measured: float) -> None:
     """By one H200, in microseconds."""
-    assert abs(element_by_element(*shape) / measured - 1) < 0.25
+    assert abs(element_by_element(*shape, 128) / measured - 1) < 0.35
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,8 @@ def test_the_time_of_loads_of_elements_is_near_what_was_measured(shape: tuple[in
         ((4, 4099, 16385), "few_4_block_a_row"),
         ((1, 20001, 1023), "few_1_warp_a_row"),
         ((1, 50001, 513), "few_1_warp_a_short_row"),
-        ((2, 8193, 1023), "padded_skinny"),
+        ((3, 4099, 16384), "few_3_block_a_row"),
+        ((2, 8193, 1023), "narrow_32"),
     ],
     ids=str,
 )
@@ -73,7 +74,7 @@ def test_few_rows_are_multiplied_without_copies(shape: tuple[int, int, int], nam
     first, *_ = candidates("gemm_nt", shape, a_transposed=False, b_transposed=False, device="")
     assert first == name
     made, _ = candidate("gemm_nt", name).traced()
-    assert made.name.startswith(f"gemm_of_{shape[0]}_bf16_" if name.startswith("few") else "gemm_padded_")
+    assert made.name.startswith(f"gemm_of_{shape[0]}_bf16_" if name.startswith("few") else "gemm_narrow_32")
 
 
 def test_copies_of_a_batch_are_refused(fake: Multiplying) -> None:

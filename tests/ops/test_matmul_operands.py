@@ -72,7 +72,7 @@ def test_operands_are_read_in_place(fake: Multiplying, kind: str, *, a_turned: b
     names = [launch[0] for launch in fake.launches]
     layout = ("t" if a_turned else "n") + ("t" if b_turned else "n")
     assert len(set(names)) == 1
-    assert names[0].startswith("gemm_skinny" if layout == "nt" and kind == "bfloat16" else f"gemm_{layout}_")
+    assert names[0].startswith("gemm_single" if layout == "nt" and kind == "bfloat16" else f"gemm_{layout}_")
 
 
 @pytest.mark.share(6)

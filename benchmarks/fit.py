@@ -1,9 +1,9 @@
 """Fits the constants of `argus.kernels.cost_sm_90a` to times: `python benchmarks/fit.py FILE... [--seed S]`.
 
-The files are results of `benchmarks/gemm_h200.py run` and `benchmarks/tuning.py run`. Uses the geometric mean of the
-regimes, and for each shape the configurations within 1.6 times the best. Random search: perturbs constants and keeps
-changes that reduce the loss, from log errors of the times and the regret of the model's choice. Prints the constants,
-the model's error, and for each shape the time of the choice over the best of the table.
+The files are results of `benchmarks/dense_h200.py search`, `gemm_h200.py run` and `tuning.py run`. Uses the geometric
+mean of the regimes, and for each shape the configurations within 1.6 times the best. Random search: perturbs constants
+and keeps changes that reduce the loss, from log errors of the times and the regret of the model's choice. Prints the
+constants, the model's error, and for each shape the time of the choice over the best of the table.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from typing import Any
 
 from attrs import asdict, evolve
 
+from argus.kernels import streamk
 from argus.kernels.cost_sm_90a import H200, Costs, Known, cheapest, is_fitted, microseconds
-from argus.kernels.gemm import CONFIGS, configuration
+from argus.kernels.gemm import CONFIGS, Config, configuration
 
-SHIPPED = {config: name for name, config in CONFIGS.items()}
+SHIPPED: dict[object, str] = {config: name for name, config in CONFIGS.items()}
 Shape = tuple[int, int, int]
 Times = Mapping[Shape, Mapping[str, float]]
 STEPS, RESTARTS = 3000, 12
@@ -35,11 +36,24 @@ def read(paths: Iterable[Path]) -> Times:
     """Microseconds by shape and configuration; shipped configurations have their shipped names."""
     found: dict[Shape, dict[str, list[float]]] = {}
     for data in (json.loads(path.read_text(encoding="utf-8")) for path in paths):
-        for shape, name, took in _of_search(data["results"]) if "results" in data else _of_families(data["rows"]):
-            config = configuration(name)
+        for shape, name, took in _of(data):
+            config = known(name)
             if config is not None:
                 found.setdefault(shape, {}).setdefault(SHIPPED.get(config) or name, []).append(took)
     return {shape: {name: geometric_mean(took) for name, took in each.items()} for shape, each in found.items()}
+
+
+def _of(data: Mapping[str, Any]) -> Iterator[tuple[Shape, str, float]]:
+    if "results" in data:
+        return _of_search(data["results"])
+    return (_of_shapes if all("took" in row for row in data["rows"]) else _of_families)(data["rows"])
+
+
+def _of_shapes(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Shape, str, float]]:
+    """The geometric mean of a burst and of a call alone."""
+    for row in rows:
+        for name, times in row["took"].items():
+            yield _shape(row["shape"]), name, geometric_mean(times)
 
 
 def _of_families(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Shape, str, float]]:
@@ -64,8 +78,9 @@ def _shape(extents: Sequence[int]) -> Shape:
 
 
 @cache
-def known(name: str) -> object:
-    return configuration(name)
+def known(name: str) -> Config | streamk.Stream | streamk.Cdna3Stream | None:
+    """The configuration of a kernel, or of split-K in a workspace."""
+    return configuration(name) or streamk.configuration(name)
 
 
 def modelled(name: str, shape: Shape, costs: Costs) -> float | None:
@@ -108,7 +123,11 @@ def random_search(times: Times, seed: int) -> Costs:
 
 def perturbed(costs: Costs, drawn: random.Random, width: float) -> Costs:
     factor = math.exp(drawn.gauss(0, width))
-    name = drawn.choice([*(each for each, value in asdict(costs).items() if isinstance(value, float)), *costs.step])
+    name = drawn.choice([*(each for each, value in asdict(costs).items() if not isinstance(value, dict)), *costs.step])
+    if name == "astray":
+        changed = drawn.randrange(len(costs.astray))
+        low, middle, high = (each * (factor if i == changed else 1) for i, each in enumerate(costs.astray))
+        return evolve(costs, astray=(low, middle, high))
     if isinstance(name, int):
         return evolve(costs, step={**costs.step, name: costs.step[name] * factor})
     return evolve(costs, **{name: getattr(costs, name) * factor})
@@ -127,7 +146,7 @@ def main() -> None:
     costs = random_search(times, chosen.seed)
     print(f"fitted: {loss(times, costs):.1%} off; {asdict(costs)}")
     for shape, each in times.items():
-        timed = {name: configuration(name) for name in each} if chosen.timed else CONFIGS
+        timed = {name: known(name) for name in each} if chosen.timed else CONFIGS
         name, best = cheapest(timed, *shape, costs), min(each, key=lambda one: each[one])
         if name in each:
             print(f"{'x'.join(map(str, shape)):18} {name:16} {each[name] / each[best]:.3f} of {best}")

@@ -1,7 +1,7 @@
 """Generates docs/performance.md from measurements: `python benchmarks/performance.py [RESULTS] [--check]`.
 
 RESULTS, by default benchmarks/results, is the output folder of `benchmarks/gemm_h200.py run --selected --out RESULTS`,
-one FAMILY.json each, and of `benchmarks/tuning.py run`, tuning.json. Writes the page, a roofline plot and a plot of
+one FAMILY.json each, and of `benchmarks/dense_h200.py` (`dense_page`). Writes the page, a roofline plot and a plot of
 ratios by shape; with --check it only tests whether they are up to date.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite, prod
@@ -18,8 +19,10 @@ from typing import Any, cast
 
 from attrs import frozen
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 from argus.cli.bench.figures import Point, Ratio, Roof, ratios, roofline
-from argus.ops.choice import select
+from benchmarks.dense_page import dense
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -182,10 +185,8 @@ def measured(folder: Path) -> list[Measured]:
 def documents(folder: Path) -> dict[str, str]:
     """The page and its plots, by path within the project."""
     families = measured(folder)
-    tuning = folder / "tuning.json"
-    choices = json.loads(tuning.read_text(encoding="utf-8")) if tuning.is_file() else None
     return {
-        PAGE: "\n".join([*page(families), *chosen(choices), ""]),
+        PAGE: "\n".join([*page(families), *dense(folder), ""]),
         ROOFLINE: roofline("Roofline: hardware limits and measurements", points(families), ROOF),
         RATIOS: ratios("Time of the peer over ours, median and quartiles of the rounds", ratio_rows(families)),
     }
@@ -296,50 +297,6 @@ def quartiles(values: Sequence[float]) -> tuple[float, float]:
         return values[0], values[0]
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
     return low, high
-
-
-def chosen(tuning: Mapping[str, Any] | None) -> Iterator[str]:
-    """The cost model's choices vs. the best of a search, from benchmarks/tuning.py."""
-    if tuning is None:
-        return
-    results = tuning["results"]
-    yield ""
-    yield "## Cost model vs. search"
-    yield ""
-    yield f"{tuning['device']}; {len(results)} shapes, {max(each['tried'] for each in results)} proved configurations"
-    yield "each. Time of the cost model's choice relative to the fastest configuration, per regime; then the choice of"
-    yield "the model after it was fitted to this search, and the mean over both regimes (in brackets: brief rounds):"
-    yield ""
-    yield f"| M x N x K | chosen | fastest | {' | '.join(REGIMES.values())} | chosen now | both |"
-    yield f"|---|---|---|{'---|' * len(REGIMES)}---|---|"
-    both: list[tuple[float, float]] = []
-    for each in results:
-        medians: dict[str, dict[str, float]] = each["timed"]["medians"]
-        said = [f"{over(medians[regime], each['chosen']):.3f}" if regime in medians else "-" for regime in REGIMES]
-        fastest = dict.fromkeys(f"`{min(times, key=lambda name: times[name])}`" for times in medians.values())
-        now = select(*each["shape"])
-        both.append((together(each, each["chosen"]), together(each, now)))
-        said += [f"`{now}`", f"{both[-1][1]:.3f}" if now in next(iter(medians.values())) else f"({both[-1][1]:.3f})"]
-        cells = [" x ".join(map(str, each["shape"])), f"`{each['chosen']}`", ", ".join(fastest), *said]
-        yield f"| {' | '.join(cells)} |"
-    yield ""
-    near, nearer = (sum(each <= CLOSE for each in times) for times in zip(*both, strict=True))
-    yield f"Within 3 % of the fastest, both regimes together: {near} of {len(results)} before this search;"
-    yield f"{nearer} of {len(results)} with configurations and constants fitted to it: a fit, not a test."
-
-
-def together(result: Mapping[str, Any], name: str) -> float:
-    """Time relative to the fastest, mean of both regimes; from the brief rounds if it has no other time."""
-    medians: Mapping[str, Mapping[str, float]] = result["timed"]["medians"]
-    first = next(iter(medians.values()))
-    if name not in first:
-        return over(result["first"], name)
-    return over({each: statistics.geometric_mean(times[each] for times in medians.values()) for each in first}, name)
-
-
-def over(times: Mapping[str, float], name: str) -> float:
-    """Time relative to the fastest; infinity if it was not timed."""
-    return times.get(name, float("inf")) / min(times.values())
 
 
 # -- the plots -----------------------------------------------------------------------------------------------

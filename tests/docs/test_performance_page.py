@@ -13,8 +13,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from argus.cli.bench.figures import Point, Ratio, Roof, ratios, roofline
-from argus.ops.choice import select
+from argus.ops.choice import candidates
 from argus.report.drawing import COLOURS
+from benchmarks.dense_page import SEARCH, SELECTED
 from benchmarks.performance import (
     FAMILIES,
     PAGE,
@@ -25,7 +26,6 @@ from benchmarks.performance import (
     anchor,
     documents,
     measured,
-    over,
     quartiles,
 )
 
@@ -165,21 +165,30 @@ def test_without_measurements_the_page_says_so(tmp_path: Path) -> None:
     assert "There are no measurements in benchmarks/results." in documents(tmp_path)[PAGE]
 
 
-def test_the_choice_is_compared_with_the_search(folder: Path) -> None:
-    now = select(*CUBE)
-    medians = {"duty-cycled": {"a": 10.0, "b": 11.0}, "sustained": {"a": 12.0, "b": 11.0}}
-    brief = {"a": 10.0, "b": 11.0, now: 10.2}
-    result = {"shape": list(CUBE), "chosen": "a", "tried": 88, "timed": {"medians": medians}, "first": brief}
-    other = result | {"shape": list(FLAT), "chosen": "c"}
-    data = {"device": "NVIDIA H200", "rounds": 8, "results": [result, other]}
-    (folder / "tuning.json").write_text(json.dumps(data), encoding="utf-8")
+def test_choices_are_compared_with_a_search_and_with_cublas(folder: Path) -> None:
+    about = {"device": "NVIDIA H200", "torch": "2.11"}
+    chosen, _ = (
+        candidates("gemm_nt", each, a_transposed=False, b_transposed=False, device="")[0] for each in (CUBE, FLAT)
+    )
+    rows = [
+        {"shape": CUBE, "took": {"cuBLAS": [9.0, 9.0], "a": [10.0, 10.0], chosen: [10.3, 10.3]}},
+        {"shape": FLAT, "took": {"cuBLAS": [9.0, 9.0], "a": [10.0, 10.0], "b": [11.0, 11.0]}},
+    ]
+    (folder / SEARCH).write_text(json.dumps(about | {"rows": rows}), encoding="utf-8")
+    timed = {"shape": CUBE, "name": chosen, "regime": "sustained", "ratio": 0.85, "microseconds": 10.3}
+    more = [
+        timed | {"regime": "duty-cycled", "ratio": 1.2},
+        *({**each, "shape": FLAT, "ratio": 1.0} for each in (timed,)),
+    ]
+    more.append(more[1] | {"regime": "duty-cycled"})
+    (folder / SELECTED).write_text(json.dumps(about | {"rows": [timed, *more]}), encoding="utf-8")
 
     lines = documents(folder)[PAGE].splitlines()
 
-    assert f"| 4096 x 4096 x 4096 | `a` | `a`, `b` | 1.000 | 1.091 | `{now}` | (1.020) |" in lines
-    assert f"| 16 x 8192 x 8192 | `c` | `a`, `b` | inf | inf | `{select(*FLAT)}` | (inf) |" in lines
-    last = lines.index("Within 3 % of the fastest, both regimes together: 1 of 2 before this search;")
-    assert lines[last + 1].startswith("1 of 2 with configurations")
+    assert f"| 4096 x 4096 x 4096 | `{chosen}` | `a` | 1.030 |" in lines
+    assert "Within 5 % of the fastest: 1 of 2; geometric mean 1.030." in lines
+    assert "| geometric mean | 0.922 | 1.095 |" in lines
+    assert "| below 0.90 | 1 | 0 |" in lines
 
 
 def test_plots_have_a_mark_for_every_figure(folder: Path) -> None:
@@ -231,7 +240,6 @@ def test_bytes_and_quartiles() -> None:
     assert FAMILIES["epilogues_gated"].operations((2, 3, 5)) == 4 * 30
     assert quartiles([3.0]) == (3.0, 3.0)
     assert quartiles([1.0, 2.0, 3.0, 4.0, 5.0]) == (2.0, 4.0)
-    assert over({"a": 2.0}, "b") == float("inf")
 
 
 def test_readme_shows_the_summary() -> None:

@@ -1,11 +1,11 @@
 """Waits and barriers in the code of every shipped gfx942 kernel (no AMD GPU is needed, and none was used).
 
-    python benchmarks/held_waits.py code [--store]
+    python benchmarks/held_waits.py code [--products] [--store] [--families NAME ...]
     python benchmarks/held_waits.py predicted [--store] [--families NAME ...]
 
 `code` builds every kernel, compares waits and barriers in its assembly with the program, and counts what the compiler
 moves in the text that does not hold them. `predicted` predicts both texts on an MI300X, for kernels with matrix
-instructions. --store writes that part of results/held_waits.json.
+instructions; with --products, so does `code`. --store writes that part of results/held_waits.json.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def moved(found: CodeIntervals) -> int:
     return sum(each.count for each in found.moved)
 
 
-def code() -> Row:
+def code(families: Sequence[str], *, products: bool) -> Row:
     rows: list[Row] = []
-    for stem, kernel in shipped_kernels():
+    for stem, kernel in kernels(families, products=products):
         text, report, found = chosen(kernel)
         _, loose = read(kernel, loosened(text))
         rows.append({
@@ -93,7 +93,7 @@ def code() -> Row:
 
 def predicted(families: Sequence[str]) -> Row:
     rows: list[Row] = []
-    for stem, kernel in with_products(families):
+    for stem, kernel in kernels(families, products=True):
         text = next(iter(compiled_texts(kernel)))
         sizes = {symbol.name: SIZES.get(symbol.name, SIZE) for symbol in kernel.sizes}
         info = emitted(kernel).info
@@ -114,10 +114,10 @@ def predicted(families: Sequence[str]) -> Row:
     return {"sizes": {**SIZES, "else": SIZE}, "means": means, "rows": rows}
 
 
-def with_products(families: Sequence[str]) -> Iterator[tuple[str, Kernel]]:
+def kernels(families: Sequence[str], *, products: bool) -> Iterator[tuple[str, Kernel]]:
     for stem, kernel in shipped_kernels():
         wanted = not families or stem.partition("-")[0] in families
-        if wanted and any(isinstance(stmt, Mma) for stmt in walk(kernel.body)):
+        if wanted and (not products or any(isinstance(stmt, Mma) for stmt in walk(kernel.body))):
             yield stem, kernel
 
 
@@ -129,10 +129,11 @@ def kind_of(stem: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=("code", "predicted"))
-    parser.add_argument("--families", nargs="*", default=(), help="of `predicted`, all by default")
+    parser.add_argument("--families", nargs="*", default=(), help="all by default")
+    parser.add_argument("--products", action="store_true", help="kernels with matrix instructions alone")
     parser.add_argument("--store", action="store_true", help="write this part of the result file")
     given = parser.parse_args()
-    found = code() if given.command == "code" else predicted(given.families)
+    found = code(given.families, products=given.products) if given.command == "code" else predicted(given.families)
     if given.store:
         whole: Row = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
         RESULTS.write_text(json.dumps({**whole, given.command: found}, indent=1) + "\n", "utf-8")

@@ -11,13 +11,11 @@ from argus.core.diagnostic import InternalError
 from argus.emit.hip.intervals import Boundary, Ends
 
 MARK = re.compile(r"\s+// wait (\w+)$")
-"""Assembly ahead of a wait of the program, with its counts, and arithmetic alone between them. Other waits are the
-compiler's.
-"""
+"""Assembly ahead of a wait of the program, with its counts. Arithmetic and weaker waits may stand between them."""
 _LINE = re.compile(r"\s+\.loc\s+\d+ (\d+)")
 _LABEL = re.compile(r"(\.L\w+):")
 _INSTRUCTION = re.compile(r"\s+([a-z]\w*)(?:\s+([^;]*?))?\s*(?:;.*|//.*)?$")
-_ARITHMETIC = re.compile(r"(?!v_mfma|s_waitcnt|s_barrier|s_branch|s_cbranch|s_endpgm)[sv]_")
+_ARITHMETIC = re.compile(r"(?!v_mfma|s_barrier|s_branch|s_cbranch|s_endpgm)[sv]_")
 _COUNT = re.compile(r"(vmcnt|lgkmcnt)\((\d+)\)")
 _TARGET = re.compile(r"(\.L\w+)$")
 
@@ -55,8 +53,9 @@ def listing(assembly: str, symbol: str) -> tuple[Listed, ...]:
         elif instruction := _INSTRUCTION.match(row):
             opcode = instruction[1]
             text = f"{opcode} {instruction[2] or ''}".rstrip()
-            found.append((text, line, place, wanted >= 0 and _waits(text, wanted)))
-            wanted = wanted if _ARITHMETIC.match(opcode) else -1
+            own = wanted >= 0 and _waits(text, wanted)
+            found.append((text, line, place, own))
+            wanted = wanted if _ARITHMETIC.match(opcode) and not own else -1
     return tuple(
         Listed(text, line, place, tuple(at for at in _next(number, text, labels) if at < len(found)), own)
         for number, (text, line, place, own) in enumerate(found)

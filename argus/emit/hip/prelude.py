@@ -55,11 +55,16 @@ HELPER void fenced() {
     asm volatile("" : : : "memory");
 }
 template <int COUNTS> HELPER void wait() {  // until the counters are as s_waitcnt encodes them
-    fenced();
-    asm volatile("// wait %0" : : "n"(COUNTS));
-    fenced();
+    if (!HOLDS) {
+        asm volatile("// wait %0" : : "n"(COUNTS));
+        __builtin_amdgcn_s_waitcnt(COUNTS);
+        return;
+    }
+    __builtin_amdgcn_sched_barrier(0);
+    asm volatile("// wait %0" : : "n"(COUNTS) : "memory");
     __builtin_amdgcn_s_waitcnt(COUNTS);
-    fenced();
+    asm volatile("" : : : "memory");
+    __builtin_amdgcn_sched_barrier(0);
 }
 HELPER void meet() {  // workgroup barrier; the compiler moves no LDS access across it
     fenced();

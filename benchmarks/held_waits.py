@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import exp, log
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,6 +39,10 @@ RESULTS = Path(__file__).resolve().parent / "results" / "held_waits.json"
 SIZES = {"Z": 4, "B": 2, "H": 16, "G": 1}
 SIZE = 4096
 """Of all sizes that `SIZES` does not name: M, N, K, and the tokens of attention."""
+UNHELD: Mapping[str, str] = {
+    "gemm_fp8_fnuz-interleaved": "all 512 registers of a lane are taken; held, two of them spill (12 bytes of scratch)",
+}
+"""Shipped kernels of which a build takes the text that holds nothing, and why."""
 Row = dict[str, Any]
 
 
@@ -137,7 +141,7 @@ def main() -> int:
     if given.store:
         whole: Row = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
         RESULTS.write_text(json.dumps({**whole, given.command: found}, indent=1) + "\n", "utf-8")
-    return int(bool(found.get("moved")))
+    return int(bool(found.get("moved")) or not UNHELD.keys() >= set(found.get("unheld", ())))
 
 
 if __name__ == "__main__":

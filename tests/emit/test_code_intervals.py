@@ -39,6 +39,9 @@ from argus.language import (
     when,
 )
 from argus.report.summary import artifact_lines
+from benchmarks.held_waits import UNHELD, chosen
+from benchmarks.machine_code import kernels_of, shipped_configurations
+from benchmarks.shipped import families
 
 SHIPPED = {
     "double buffer": lambda: gemm.trace("cdna3"),
@@ -75,7 +78,9 @@ def compiled(name: str, *, loose: bool = False) -> Compiled:
     return Compiled(made, found.assembly_text, assign_names(made).kernel, statements)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize(
+    "name", [each if each == "double buffer" else pytest.param(each, marks=pytest.mark.share(4)) for each in SHIPPED]
+)
 def test_everything_of_a_shipped_kernel_stands_between_its_waits(name: str) -> None:
     made = compiled(name)
     found = made.read()
@@ -85,6 +90,23 @@ def test_everything_of_a_shipped_kernel_stands_between_its_waits(name: str) -> N
     assert found.boundaries == (boundaries, boundaries)
     assert found.placed > boundaries + products
     assert (found.unplaced, found.moved) == (0, ())
+
+
+@pytest.mark.share(160)
+@pytest.mark.parametrize("stem", [f"{family}-{config}" for family, config in shipped_configurations()])
+def test_each_shipped_kernel_is_held_or_listed(stem: str) -> None:
+    family, _, config = stem.partition("-")
+    for made in kernels_of(dict(families())[family].trace(config)):
+        text, report, found = chosen(made)
+
+        assert (text == loosened(text)) == (stem in UNHELD)
+        assert (report.scratch_bytes, found.moved) == (0, ())
+        assert found.boundaries[0] == found.boundaries[1]
+
+
+def test_a_listed_kernel_has_a_text_that_holds_nothing() -> None:
+    (stem,) = UNHELD
+    test_each_shipped_kernel_is_held_or_listed(stem)
 
 
 def test_the_compiler_moves_products_of_a_text_that_does_not_hold_them() -> None:
@@ -127,7 +149,14 @@ def moves(made: Compiled) -> Iterator[tuple[str, str]]:
             yield f"{each.text} at {each.place} by {step}", "\n".join([*left[:at], *own, *left[at:]])
 
 
-@pytest.mark.parametrize("name", ["double buffer", "ping-pong", pytest.param("attention", marks=pytest.mark.share(4))])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "double buffer",
+        pytest.param("attention", marks=pytest.mark.share(8)),
+        pytest.param("ping-pong", marks=pytest.mark.nightly),
+    ],
+)
 def test_each_wait_that_is_moved_in_the_assembly_is_found(name: str) -> None:
     made = compiled(name)
     seeded = list(moves(made))

@@ -11,10 +11,15 @@ from attrs import evolve
 from argus.cli.main import main
 from argus.core.cost.dies import DIE_MACHINES
 from argus.core.diagnostic import ArgusError
+from argus.emit.hip.prelude import loosened
+from argus.emit.hip.text import compiled_texts
+from argus.kernels.batched import bmm_nt_f16
 from argus.kernels.gemm import gemm
 from argus.kernels.grouped import grouped_nt
 from argus.kernels.schedules.cdna3 import Cdna3PingPong
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged
+from argus.runtime.cpu.validate import emitted
+from argus.runtime.machine.launch import compiled
 from argus.runtime.machine.performance import Performance, built, of_code, performance
 from argus.verifier.loader import load
 from benchmarks.grouped_inputs import integers_of
@@ -112,6 +117,20 @@ def test_conflicts_are_charged_to_the_line_that_reads() -> None:
     assert found.predicted.limit == "shared"
     assert "ds_read" in found.lines[0].instruction
     assert "cdna3_staged.py" in found.lines[0].place
+
+
+@pytest.mark.nightly
+def test_addresses_that_spill_are_those_that_are_loaded_again() -> None:
+    """Two registers spill ahead of the loop: the prediction is that of the text without."""
+    kernel = bmm_nt_f16.trace("interleaved")
+    held = next(iter(compiled_texts(kernel)))
+    sizes, info = {"Z": 1, "M": 2048, "N": 2048, "K": 2048}, emitted(kernel).info
+    spilled, kept = (
+        of_code(kernel, compiled(kernel, text, info), sizes, DIE_MACHINES["MI300X"]) for text in (loosened(held), held)
+    )
+
+    assert spilled.descriptor.scratch_bytes > kept.descriptor.scratch_bytes == 0
+    assert spilled.predicted.microseconds == pytest.approx(kept.predicted.microseconds, rel=0.05)
 
 
 def test_kernels_of_another_target_are_refused() -> None:

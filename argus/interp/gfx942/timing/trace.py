@@ -131,7 +131,8 @@ class _Tracer:
                     return
                 if instruction.address not in path.accesses:
                     path.accesses[instruction.address] = self._accesses(path, step)
-                if outer is not None and _is_given(group, wave, step, outer):
+                private = instruction.row.form == "SCRATCH"  # spilled addresses and bounds of loops
+                if private or (outer is not None and _is_given(group, wave, step, outer)):
                     step.run(group, wave)
                 else:
                     _clear(wave, step)
@@ -227,7 +228,7 @@ def _begin(
     ids = np.array([block for block, _ in rows], np.int64)
     numbers = np.array([wave for _, wave in rows], np.int64)
     registers = vector_registers(described.vgprs, described.agprs)
-    wave = new_wave(0, count, registers, described.entry)
+    wave = new_wave(0, count, registers, described.entry, described.scratch_bytes)
     start(wave, kernel, memory, ids, extents)
     lanes: Array = (numbers[:, None] * LANES + np.arange(LANES)).astype(np.uint32)
     wave.v[0] = packed_ids(lanes, extents.block, described.lane_ids)

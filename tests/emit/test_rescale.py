@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from attrs import evolve
 
-from argus.core.ir import Kernel, Map, Op, Policy
+from argus.core import algebra
+from argus.core.ir import Get, Kernel, Map, Op, Policy
 from argus.core.target import Target
 from argus.core.verdict import Proved
 from argus.emit.cuda.text import cuda_text
@@ -87,6 +89,21 @@ def test_a_wave_votes_on_gfx942_alone() -> None:
     assert text.count("if (some_lane(") == 1
     assert "__builtin_amdgcn_ballot_w64(reason) != 0" in text
     assert "some_lane" not in cuda_text(scaled(sm_90a)).text
+
+
+def test_a_product_of_other_elements_is_not_skipped() -> None:
+    """To skip it would leave out that they are copied."""
+    made = scaled(gfx942)
+    at = next(n for n, stmt in enumerate(made.body) if isinstance(stmt, Policy))
+    product = made.body[at + 1]
+    assert isinstance(product, Map)
+    assert isinstance(product.elem, Op)
+    own, factor = product.elem.args
+    assert isinstance(own, Get)
+    other = evolve(product, elem=Op("mul", (evolve(own, at=(own.at[0], algebra.bit_xor(own.at[1], 1))), factor)))
+    wrong = evolve(made, body=(*made.body[: at + 1], other, *made.body[at + 2 :]))
+
+    assert "some_lane" not in hip_text(wrong)
 
 
 def test_the_text_and_the_machine_code_compute_the_same() -> None:

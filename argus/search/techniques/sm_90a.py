@@ -52,6 +52,8 @@ GROUPED_ORDER = combine(
     set_field(Hopper, "group", *_GROUPS, when=lambda design: not design.curve), set_field(Staged, "group", *_GROUPS)
 )
 HILBERT_ORDER = set_field(Hopper, "curve", _CURVE, when=lambda design: not design.group)
+_LEAST_BN = 64
+"""Columns of the tiles that derivations begin with; no technique makes narrower ones."""
 PERSISTENT = set_field(Hopper, "persistent", True, when=_cooperative, low=False)
 REGISTER_REALLOCATION = set_field(Hopper, "realloc", True, low=False)
 ASYNC_WGMMA = set_field(Hopper, "flight", True, low=False)
@@ -64,8 +66,10 @@ SINGLE_EPILOGUE_BUFFER = set_field(Hopper, "turns", 1, when=lambda design: desig
 MORE_EPILOGUE_BUFFERS = set_field(Hopper, "turns", 3, 4, when=_needs_several_buffers, fit=fit_memory.hopper)
 MULTICAST = set_field(Hopper, "cluster", (2, 1), (1, 2), when=_cooperative, fit=fit_memory.hopper)
 LARGER_BN = combine(
-    increase_field(Hopper, "bn", 64, 128, 192, 224, 256, fit=fit_memory.hopper),
-    increase_field(Staged, "bn", 64, 128, 192, 256, fit=fit_memory.staged),
+    increase_field(
+        Hopper, "bn", 64, 128, 192, 224, 256, when=lambda design: design.bn >= _LEAST_BN, fit=fit_memory.hopper
+    ),
+    increase_field(Staged, "bn", 64, 128, 192, 256, when=lambda design: design.bn >= _LEAST_BN, fit=fit_memory.staged),
     increase_field(Split, "bn", 16, 32, 64, 128, 256, fit=fit_memory.split),
 )
 LARGER_BM = combine(

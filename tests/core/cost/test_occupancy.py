@@ -18,7 +18,7 @@ def test_shared_memory_is_the_limit() -> None:
 def test_registers_are_the_limit() -> None:
     found = occupancy(gemm.trace("narrow"), H200, Compiled(registers=168))
     assert (found.blocks, found.limit) == (3, "registers")  # 16384 // (168 * 32) waves of a scheduler, four each
-    assert occupancy(gemm.trace("narrow"), H200, Compiled(registers=128)).blocks == 4
+    assert occupancy(gemm.trace("narrow_32"), H200, Compiled(registers=128)).blocks == 4
 
 
 def test_registers_are_allocated_in_whole_grains() -> None:

@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As if the first text had spilled registers."""
     place = tmp_path_factory.mktemp("anew") / "out"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(building, "hip_texts", anew)
+        patch.setattr(building, "compiled_texts", anew)
         deliver(found("gfx942", best("gfx942")), place)
     return place
 
@@ -47,7 +47,7 @@ def test_the_source_is_what_the_build_chooses(folder: Path, monkeypatch: pytest.
     assert "= opaque(" in next(folder.glob("*.hip")).read_text(encoding="utf-8")
     assert source(folder).state == "FAILED"
 
-    monkeypatch.setattr(building, "hip_texts", anew)
+    monkeypatch.setattr(building, "compiled_texts", anew)
 
     assert source(folder).state == "ok"
 

@@ -78,7 +78,7 @@ def test_a_point_that_spills_is_left_out(tmp_path: Path, monkeypatch: pytest.Mon
     name = "cdna3staged_bm256_bn256_run8_vector8"
     assert row(name, tmp_path / "anew").state == "ready"
 
-    monkeypatch.setattr(build, "hip_texts", keeping_addresses)
+    monkeypatch.setattr(build, "compiled_texts", keeping_addresses)
     tmp_path = tmp_path / "kept"
     found = row(name, tmp_path)
 

@@ -63,6 +63,7 @@ inline void __builtin_amdgcn_s_setprio(int) {}
 inline void __builtin_amdgcn_sched_barrier(int) {}
 inline void __builtin_amdgcn_sched_group_barrier(int, int, int) {}
 inline void __builtin_amdgcn_s_barrier(HERE) { cpu_meet_block(line); }
+inline void fenced() {}
 inline void meet(HERE) { cpu_meet_block(line); }
 template <int COUNTS> inline void wait(HERE) { cpu_waitcnt(COUNTS, line); }
 template <class T> inline void held(T& x) {}

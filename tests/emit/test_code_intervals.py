@@ -104,6 +104,7 @@ def test_each_shipped_kernel_is_held_or_listed(stem: str) -> None:
         assert found.boundaries[0] == found.boundaries[1]
 
 
+@pytest.mark.nightly
 def test_a_listed_kernel_has_a_text_that_holds_nothing() -> None:
     (stem,) = UNHELD
     test_each_shipped_kernel_is_held_or_listed(stem)

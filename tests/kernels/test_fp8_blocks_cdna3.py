@@ -108,7 +108,7 @@ EDITS: dict[str, tuple[ModuleType, Edit]] = {
 }
 
 
-@pytest.mark.share(7)
+@pytest.mark.share(14)
 @pytest.mark.parametrize("name", EDITS)
 def test_a_kernel_with_one_edit_is_not_proved(name: str) -> None:
     module, edit = EDITS[name]

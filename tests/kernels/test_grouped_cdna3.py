@@ -76,7 +76,7 @@ def in_loops(assembly: str) -> list[str]:
     return found
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_loops_load_integers_by_scalar_instructions_at_most(name: str, config: str, tmp_path: Path) -> None:
     assembly = build(OF_NAME[name].trace(config), directory=tmp_path).assembly

@@ -32,7 +32,7 @@ def proved(name: str, config: str | None) -> None:
     assert verdict.results in [(f"each element of `C` is {kind}(sum over k of {ab})",) for ab in ("A * B", "B * A")]
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(40)
 @pytest.mark.parametrize(
     ("name", "config"),
     [(name, config) for name in ("gemm_nn", "gemm_tn", "gemm_tt", "bmm_nn") for config in FAMILIES[name].instances()],

@@ -75,7 +75,7 @@ def test_blocks_begin_at_tiles_of_k_that_are_there(depth: int) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", ["cdna3", "interleaved_128"])
 def test_machine_code_agrees_with_the_interpreter(name: str) -> None:
     sizes = [{"M": 136 + 128, "N": 136, "K": depth} for depth in (72, 200)]

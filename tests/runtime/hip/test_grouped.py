@@ -30,7 +30,7 @@ def expected(a: Tensor, b: Tensor, counts: list[int]) -> np.ndarray[Any, Any]:
     return np.einsum("rk,rkn->rn", a.wide, of_rows).astype(a.array.dtype)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("counts", [[30, 0, 70], [0, 0, 65, 0, 1], [3]], ids=str)
 def test_each_row_meets_its_own_expert(rocm: RocmTorch, counts: list[int]) -> None:
     b = rocm.whole(len(counts), 40, 72, seed=1).mT
@@ -64,7 +64,7 @@ def test_operands_with_gaps_are_copied(rocm: RocmTorch) -> None:
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     ("counts", "config"), [([30, 0, 70], "interleaved_64"), ([3, 200], "interleaved_128")], ids=str
 )

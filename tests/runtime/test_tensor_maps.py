@@ -41,7 +41,9 @@ def test_elements_of_a_tensor_map_have_their_width(dtype: DType) -> None:
     assert (axes, extents, strides) == (2, [64, 6], [64 * size])
 
 
-@pytest.mark.parametrize(("row", "promoted"), [(8192, "256B"), (256, "256B"), (2000, "128B"), (144, "128B"), (128, "256B")])
+@pytest.mark.parametrize(
+    ("row", "promoted"), [(8192, "256B"), (256, "256B"), (2000, "128B"), (144, "128B"), (128, "256B")]
+)
 def test_rows_that_begin_within_blocks_are_fetched_by_lines(row: int, promoted: str) -> None:
     *_, said, _ = encoding(RAW, TensorMapLayout("bf16", (6, row // 2), (row,), (6, 64), 128), 0)
     assert said == f"CU_TENSOR_MAP_L2_PROMOTION_L2_{promoted}"

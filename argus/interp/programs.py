@@ -16,7 +16,7 @@ from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.memory.cells import PLAIN, Cells, Records, blank
 from argus.interp.memory.loading import begin, extent, fill, inputs, outputs
-from argus.interp.run import Outcome, needs_values, run_blocks
+from argus.interp.run import Outcome, needs_values, promised_integers, run_blocks
 from argus.interp.search.schedule import Adversary, Schedule
 from argus.interp.state import Launch
 from argus.interp.values.formulas import check_claim_of_program
@@ -104,6 +104,21 @@ def _last_writer(program: Program, buffer: Buffer) -> tuple[int, Buffer]:
         for parameter in outputs(step.kernel)
         if step.arguments[parameter.name] is buffer
     )
+
+
+def promised_integers_of_program(program: Program, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
+    """Random integer tensors, by the program's names, that satisfy the promises of the launch that reads them first.
+
+    Raises ArgusError (E402) if none are found.
+    """
+    found: dict[str, Array] = {}
+    mine = {buffer.name for buffer in program.parameters}
+    for step in program.launches:
+        own = launch_sizes(step, {symbol: sizes[symbol.name] for symbol in program.sizes})
+        made = promised_integers(step.kernel, {symbol.name: value for symbol, value in own.items()}, seed)
+        outer = {step.arguments[name].name: array for name, array in made.items()}
+        found |= {name: array for name, array in outer.items() if name in mine and name not in found}
+    return found
 
 
 def launch_sizes(step: Step, env: Mapping[Symbol, int]) -> dict[Symbol, int]:

@@ -18,7 +18,7 @@ from argus.core.ir import Buffer, Copy, Kernel, Program, walk
 from argus.core.walk import evaluate
 from argus.interp.interpret import bind
 from argus.interp.memory.loading import outputs
-from argus.interp.programs import launch_sizes
+from argus.interp.programs import promised_integers_of_program
 from argus.interp.run import promised_integers
 from argus.interp.values.drawn_inputs import drawn_integers
 from argus.runtime.gpu.device import Device
@@ -165,14 +165,7 @@ def _promised(kernel: Kernel | Program, sizes: Mapping[str, int], seed: int) -> 
     """Integer tensors that satisfy their promises, by the caller's names."""
     if isinstance(kernel, Kernel):
         return promised_integers(kernel, sizes, seed)
-    found: dict[str, Array] = {}
-    mine = {buffer.name for buffer in kernel.parameters}
-    for step in kernel.launches:
-        own = launch_sizes(step, {symbol: sizes[symbol.name] for symbol in kernel.sizes})
-        made = promised_integers(step.kernel, {symbol.name: value for symbol, value in own.items()}, seed)
-        outer = {step.arguments[name].name: array for name, array in made.items()}
-        found |= {name: array for name, array in outer.items() if name in mine and name not in found}
-    return found
+    return promised_integers_of_program(kernel, sizes, seed)
 
 
 def _shape(kernel: Kernel | Program, buffer: Buffer, sizes: Mapping[str, int]) -> tuple[int, ...]:

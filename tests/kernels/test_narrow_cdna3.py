@@ -45,7 +45,7 @@ def test_sums_stay_in_registers(config: str, tmp_path: Path) -> None:
 
 
 EDITS: dict[str, tuple[str, tuple[str, str]]] = {
-    "loads of 16 bytes": ("interleaved_narrow", ("each.vector_bits <= bits", "each.vector_bits <= 128")),
+    "loads of 16 bytes": ("interleaved_narrow", ("atom.vector_bits <= bits", "atom.vector_bits <= 128")),
     "pairs of any rows": ("interleaved_pairs", ("align=cfg.align", "align=2")),
     "the last part of K left out": (
         "interleaved_narrow",

@@ -20,7 +20,7 @@ from argus.emit.cpu.compiler import Executable, compile_unit
 from argus.emit.cpu.unit import Unit
 from argus.interp.interpret import interpret_program
 from argus.interp.memory.loading import inputs, outputs
-from argus.interp.programs import launch_sizes
+from argus.interp.programs import launch_sizes, promised_integers_of_program
 from argus.interp.search.search import sizes_in_order
 from argus.runtime.cpu.differences import first_difference
 from argus.runtime.cpu.launch import (
@@ -127,13 +127,15 @@ def _shape(buffer: Buffer, sizes: Mapping[str, int], program: Program) -> tuple[
 
 
 def _inputs(program: Program, sizes: Mapping[str, int], seed: int) -> dict[str, Array]:
+    """Small numbers, which may be added in any order, and integers that are as promised. Raises ArgusError (E402)."""
     random = np.random.default_rng(seed)
-    return {
+    made = {
         buffer.name: random.integers(-LARGEST, LARGEST + 1, _shape(buffer, sizes, program))
         .astype(np.float32)
         .astype(buffer.dtype.numpy)
         for buffer in program.parameters
     }
+    return made | promised_integers_of_program(program, sizes, seed)
 
 
 def _trial(program: Program, built: Built, sizes: Mapping[str, int], seed: int, limits: Limits) -> Trial:

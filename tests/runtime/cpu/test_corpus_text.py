@@ -15,6 +15,8 @@ FILES = sorted([*CORPUS.glob("proved/*.py"), *CORPUS.glob("traced/*.py"), *CORPU
 
 TOO_LARGE = {"descriptor_of_its_largest_span"}
 """Kernels whose assumptions allow only sizes that are too large to run."""
+NOT_AT_RANDOM = {"formula_rows_of_experts_for_tokens"}
+"""Programs whose launches promise together what random integers do not keep; tests/kernels/test_moe.py has an order."""
 
 
 def validated(path: Path) -> list[Validation]:
@@ -30,7 +32,7 @@ def test_the_text_agrees_with_the_interpreter(path: Path) -> None:
     found = validated(path)
 
     assert found
-    assert all(each.trials for each in found) or path.stem in TOO_LARGE
+    assert all(each.trials for each in found) or path.stem in TOO_LARGE | NOT_AT_RANDOM
     assert all(each.right for each in found), [t for each in found for t in each.trials if not t.right][:1]
 
 

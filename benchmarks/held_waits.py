@@ -1,11 +1,12 @@
 """Waits and barriers in the code of every shipped gfx942 kernel (no AMD GPU is needed, and none was used).
 
-    python benchmarks/held_waits.py code [--products] [--store] [--families NAME ...]
-    python benchmarks/held_waits.py predicted [--store] [--families NAME ...]
+    python benchmarks/held_waits.py code [--products] [--store] [--families NAME ...] [limits]
+    python benchmarks/held_waits.py predicted [--store] [--families NAME ...] [limits]
 
 `code` builds every kernel, compares waits and barriers in its assembly with the program, and counts what the compiler
 moves in the text that does not hold them. `predicted` predicts both texts on an MI300X, for kernels with matrix
-instructions; with --products, so does `code`. --store writes that part of results/held_waits.json.
+instructions; with --products, so does `code`. --store writes that part of results/held_waits.json. Limits: as of
+machine_code.py.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from math import exp, log
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import ceil, exp, log
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -30,15 +32,23 @@ from argus.emit.hip.resource_report import ResourceReport, parse_report
 from argus.emit.hip.text import compiled_texts, hip_statements
 from argus.emit.hip.toolchain import compile_hip
 from argus.emit.names import assign_names
+from argus.kernels.schedules.stream_cdna3 import Cdna3Stream
 from argus.runtime.cpu.validate import emitted
 from argus.runtime.machine.launch import compiled
 from argus.runtime.machine.performance import of_code
-from benchmarks.machine_code import shipped_kernels
+from benchmarks.cases import Answer, Limits, add_limits, digest_of, limits_of, over_cases
+from benchmarks.grouped_inputs import integers_of, sizes_of
+from benchmarks.machine_code import kernels_of_case, shipped_cases
+from benchmarks.shipped import families as traced
 
 RESULTS = Path(__file__).resolve().parent / "results" / "held_waits.json"
-SIZES = {"Z": 4, "B": 2, "H": 16, "G": 1}
+SIZES = {"Z": 4, "B": 2, "H": 16, "G": 1, "KB": 32, "NB": 32}
 SIZE = 4096
 """Of all sizes that `SIZES` does not name: M, N, K, and the tokens of attention."""
+GROUPED = (8192, 8, 4096, 4096)
+"""Rows, experts of equally many rows, N and K of grouped products."""
+STREAMS = {"M": 1024, "N": 1024, "K": 8192}
+"""Of products of which several workgroups share a tile."""
 UNHELD: Mapping[str, str] = {
     "gemm_fp8_fnuz-interleaved": "all 512 registers of a lane are taken; held, two of them spill (12 bytes of scratch)",
 }
@@ -74,55 +84,106 @@ def moved(found: CodeIntervals) -> int:
     return sum(each.count for each in found.moved)
 
 
-def code(families: Sequence[str], *, products: bool) -> Row:
-    rows: list[Row] = []
-    for stem, kernel in kernels(families, products=products):
-        text, report, found = chosen(kernel)
-        _, loose = read(kernel, loosened(text))
-        rows.append({
-            "stem": stem, "kernel": kernel.name, "held": text != loosened(text), "scratch": report.scratch_bytes,
-            "vgprs": report.vgprs, "agprs": report.agprs, "boundaries": found.boundaries, "placed": found.placed,
-            "unplaced": found.unplaced, "moved": moved(found), "moved unless held": moved(loose),
-        })  # fmt: skip
-        if not rows[-1]["held"] or moved(found) or found.unplaced or report.spills:
-            print(", ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
+def code(families: Sequence[str], limits: Limits, *, products: bool) -> Row:
+    done = over_cases(partial(_code, products=products), cases(families), limits)
+    rows = done.rows
     every = {key: sum(row[key] for row in rows) for key in ("placed", "unplaced", "moved", "moved unless held")}
     unheld = [row["stem"] for row in rows if not row["held"]]
     spilled = sum(row["scratch"] > 0 for row in rows)
     affected = sum(row["moved unless held"] > 0 for row in rows)
     print(f"{len(rows)} kernels, {len(unheld)} of a text that does not hold, {spilled} with scratch memory")
     print(", ".join(f"{key} {value:,}" for key, value in every.items()), f"in {affected} kernels")
-    return {"kernels": len(rows), **every, "kernels moved unless held": affected, "unheld": unheld, "rows": rows}
+    return {
+        "kernels": len(rows),
+        **every,
+        "kernels moved unless held": affected,
+        "unheld": unheld,
+        "rows": rows,
+    } | done.counts()
 
 
-def predicted(families: Sequence[str]) -> Row:
-    rows: list[Row] = []
-    for stem, kernel in kernels(families, products=True):
-        text = next(iter(compiled_texts(kernel)))
-        sizes = {symbol.name: SIZES.get(symbol.name, SIZE) for symbol in kernel.sizes}
-        info = emitted(kernel).info
-        held, loose = (
-            of_code(kernel, compiled(kernel, each, info), sizes, DIE_MACHINES["MI300X"]).predicted
-            for each in (text, loosened(text))
-        )
-        rows.append({
-            "stem": stem, "held": round(held.microseconds, 1), "not held": round(loose.microseconds, 1),
-            "ratio": round(held.microseconds / loose.microseconds, 3), "limit": held.limit,
-        })  # fmt: skip
-        print(", ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
+def _code(case: str, known: str, *, products: bool) -> Answer | None:
+    kernels = kernels_of(case, products=products)
+    digest = digest_of(kernels, "emit/hip")
+    return None if digest == known else (digest, [_compared(case, kernel) for kernel in kernels])
+
+
+def _compared(case: str, kernel: Kernel) -> Row:
+    text, report, found = chosen(kernel)
+    _, loose = read(kernel, loosened(text))
+    row = {
+        "stem": case, "kernel": kernel.name, "held": text != loosened(text), "scratch": report.scratch_bytes,
+        "vgprs": report.vgprs, "agprs": report.agprs, "boundaries": found.boundaries, "placed": found.placed,
+        "unplaced": found.unplaced, "moved": moved(found), "moved unless held": moved(loose),
+    }  # fmt: skip
+    if not row["held"] or moved(found) or found.unplaced or report.spills:
+        print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+    return row
+
+
+def predicted(families: Sequence[str], limits: Limits) -> Row:
+    done = over_cases(_predicted, cases(families), limits)
+    rows = done.rows
     means = {}
     for kind in dict.fromkeys(kind_of(row["stem"]) for row in rows):
         ratios = sorted(row["ratio"] for row in rows if kind_of(row["stem"]) == kind)
         means[kind] = round(exp(sum(map(log, ratios)) / len(ratios)), 3)
         print(f"{kind}: held over not held {means[kind]} in {len(ratios)} kernels, {ratios[0]} to {ratios[-1]}")
-    return {"sizes": {**SIZES, "else": SIZE}, "means": means, "rows": rows}
+    return {
+        "sizes": {**SIZES, "else": SIZE},
+        "grouped": GROUPED,
+        "streams": STREAMS,
+        "means": means,
+        "rows": rows,
+    } | done.counts()
 
 
-def kernels(families: Sequence[str], *, products: bool) -> Iterator[tuple[str, Kernel]]:
-    for stem, kernel in shipped_kernels():
-        wanted = not families or stem.partition("-")[0] in families
-        if wanted and (not products or any(isinstance(stmt, Mma) for stmt in walk(kernel.body))):
-            yield stem, kernel
+def _predicted(case: str, known: str) -> Answer | None:
+    kernels = kernels_of(case, products=True)
+    digest = digest_of(kernels, "interp/gfx942", "core/cost", "emit/hip")
+    return None if digest == known else (digest, [_both(case, kernel) for kernel in kernels])
+
+
+def _both(case: str, kernel: Kernel) -> Row:
+    text = next(iter(compiled_texts(kernel)))
+    sizes, integers = launch_of(case, kernel)
+    info = emitted(kernel).info
+    held, loose = (
+        of_code(kernel, compiled(kernel, each, info), sizes, DIE_MACHINES["MI300X"], integers).predicted
+        for each in (text, loosened(text))
+    )
+    row = {
+        "stem": case, "held": round(held.microseconds, 1), "not held": round(loose.microseconds, 1),
+        "ratio": round(held.microseconds / loose.microseconds, 3), "limit": held.limit,
+    }  # fmt: skip
+    print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+    return row
+
+
+def launch_of(case: str, kernel: Kernel) -> tuple[dict[str, int], Mapping[str, Any]]:
+    """Sizes, and the contents of tensors of integers."""
+    family, _, name = case.partition("-")
+    config = dict(traced())[family].configs[name]
+    every, integers = dict.fromkeys((symbol.name for symbol in kernel.sizes), SIZE) | SIZES, dict[str, Any]()
+    if family.startswith("grouped"):
+        rows, experts, columns, depth = GROUPED
+        every |= sizes_of(rows, experts, columns, depth, config.bm)
+        integers = integers_of([rows // experts] * experts, config.bm)
+    elif isinstance(config, Cdna3Stream):
+        runs = config.runs
+        tiles = ceil(STREAMS["M"] / runs.rows) * ceil(STREAMS["N"] / runs.columns)
+        count = ceil(tiles * runs.chunks / runs.run)
+        every |= STREAMS | {"P": count, "S": runs.max_tiles, "R": runs.rows, "W": runs.columns}
+    return {symbol.name: every[symbol.name] for symbol in kernel.sizes}, integers
+
+
+def cases(families: Sequence[str]) -> list[str]:
+    return [each for each in shipped_cases() if not families or each.partition("-")[0] in families]
+
+
+def kernels_of(case: str, *, products: bool) -> list[Kernel]:
+    every = kernels_of_case(case)
+    return [each for each in every if not products or any(isinstance(stmt, Mma) for stmt in walk(each.body))]
 
 
 def kind_of(stem: str) -> str:
@@ -136,12 +197,20 @@ def main() -> int:
     parser.add_argument("--families", nargs="*", default=(), help="all by default")
     parser.add_argument("--products", action="store_true", help="kernels with matrix instructions alone")
     parser.add_argument("--store", action="store_true", help="write this part of the result file")
+    add_limits(parser)
     given = parser.parse_args()
-    found = code(given.families, products=given.products) if given.command == "code" else predicted(given.families)
+    limits = limits_of(given)
+    found = (
+        code(given.families, limits, products=given.products)
+        if given.command == "code"
+        else predicted(given.families, limits)
+    )
     if given.store:
         whole: Row = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
         RESULTS.write_text(json.dumps({**whole, given.command: found}, indent=1) + "\n", "utf-8")
-    return int(bool(found.get("moved")) or not UNHELD.keys() >= set(found.get("unheld", ())))
+    return int(
+        any(map(found.get, ("moved", "failed", "not reached"))) or not UNHELD.keys() >= set(found.get("unheld", ()))
+    )
 
 
 if __name__ == "__main__":

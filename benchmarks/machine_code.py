@@ -8,7 +8,8 @@ faults    changes single words of machine code, as errors of a compiler or of ha
           those that are found
 speed     wave-instructions a second of CPU time, of a matrix product and of attention
 
-With `--store`, a command writes its part of results/machine_code.json.
+With `--store`, a command writes its part of results/machine_code.json. `opcodes` and `shipped` run in several processes
+with `--processes`, stop at `--seconds`, say what they did not reach, and go on later with `--journal`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from argus.runtime.cpu.validate import Trial, chosen_sizes, emitted, small_input
 from argus.runtime.machine.launch import MachineCode, compiled, run_code
 from argus.runtime.machine.validate import validate_code
 from argus.verifier.loader import load
+from benchmarks.cases import Answer, Limits, add_limits, digest_of, limits_of, over_cases
 from benchmarks.shipped import configurations, families
 from tests.interp.gfx942.referenced import NAMES
 
@@ -57,6 +59,17 @@ def shipped_kernels() -> Iterator[tuple[str, Kernel]]:
     known = dict(families())
     for family, config in shipped_configurations():
         yield from ((f"{family}-{config}", kernel) for kernel in kernels_of(known[family].trace(config)))
+
+
+def shipped_cases() -> list[str]:
+    """FAMILY-CONFIG of every configuration, those of kernels with matrix instructions first: they take longest."""
+    every = (f"{family}-{config}" for family, config in shipped_configurations())
+    return sorted(every, key=lambda case: case.partition("-")[2].startswith("rows"))
+
+
+def kernels_of_case(case: str) -> tuple[Kernel, ...]:
+    family, _, config = case.partition("-")
+    return kernels_of(dict(families())[family].trace(config))
 
 
 def kernels_of(made: Kernel | Program) -> tuple[Kernel, ...]:
@@ -89,25 +102,23 @@ def code_of(kernel: Kernel) -> MachineCode:
 # -- opcodes ---------------------------------------------------------------------------------------------------
 
 
-def opcodes() -> Row:
+def opcodes(limits: Limits) -> Row:
     """Counts of the instructions of all shipped kernels, which are decoded to their end."""
+    done = over_cases(_opcodes, shipped_cases(), limits)
     count: Counter[str] = Counter()
-    kernels, refused = 0, Counter[str]()
-    for stem, kernel in shipped_kernels():
-        kernels += 1
-        try:
-            count.update(step.instruction.row.name for step in steps_of(code_of(kernel)))
-        except ArgusError as problem:
-            refused[f"{stem}: {problem.diagnostic.message}"] += 1
+    for row in done.rows:
+        count.update(row["counts"])
+    kernels, refused = len(done.rows), sorted(row["refused"] for row in done.rows if row["refused"])
     found = {
         "kernels": kernels,
         "instructions": count.total(),
         "opcodes": len(count),
-        "refused": sorted(refused),
+        "refused": refused,
         "rows": len(ROWS),
         "rows with a reference": len(NAMES),
         "opcodes without a reference": sorted(count.keys() - NAMES),
         "counts": dict(count.most_common()),
+        **done.counts(),
     }
     print(f"{kernels} shipped kernels: {count.total():,} instructions, {len(count)} opcodes, {len(refused)} refused")
     print(f"{len(ROWS)} rows, {len(NAMES)} compared with a reference")
@@ -115,24 +126,50 @@ def opcodes() -> Row:
     return found
 
 
+def _opcodes(case: str, known: str) -> Answer | None:
+    kernels = kernels_of_case(case)
+    digest = digest_of(kernels, "interp/gfx942", "emit/hip")
+    return None if digest == known else (digest, [_counted(case, kernel) for kernel in kernels])
+
+
+def _counted(case: str, kernel: Kernel) -> Row:
+    try:
+        counts = Counter(step.instruction.row.name for step in steps_of(code_of(kernel)))
+    except ArgusError as problem:
+        return {"counts": {}, "refused": f"{case}: {problem.diagnostic.message}"}
+    return {"counts": dict(counts), "refused": ""}
+
+
 # -- validation ------------------------------------------------------------------------------------------------
 
 
-def validated(kernels: Iterator[tuple[str, Kernel]], what: str) -> Row:
-    rows: list[Row] = []
-    for stem, kernel in kernels:
-        start = process_time()
-        row: Row = {"stem": stem, "kernel": kernel.name, "trouble": ""}
-        try:
-            found = validate_code(kernel, chosen_sizes(kernel)[:2], seeds=1)
-            bad = next((each for each in found.trials if not each.right), None)
-            row["trouble"] = "" if bad is None else described(bad)
-            row["elements"] = sum(each.elements for each in found.trials)
-        except ArgusError as problem:
-            row["trouble"] = str(problem).splitlines()[0]
-        rows.append(row | {"seconds": round(process_time() - start, 2)})
-        if row["trouble"]:
-            print(f"{stem}, {kernel.name}: {row['trouble']}", flush=True)
+def shipped(limits: Limits) -> Row:
+    done = over_cases(_shipped, shipped_cases(), limits)
+    return validated(done.rows, "shipped") | done.counts()
+
+
+def _shipped(case: str, known: str) -> Answer | None:
+    kernels = kernels_of_case(case)
+    digest = digest_of(kernels, "interp", "runtime", "emit/hip")
+    return None if digest == known else (digest, [executed(case, kernel) for kernel in kernels])
+
+
+def executed(stem: str, kernel: Kernel) -> Row:
+    start = process_time()
+    row: Row = {"stem": stem, "kernel": kernel.name, "trouble": ""}
+    try:
+        found = validate_code(kernel, chosen_sizes(kernel)[:2], seeds=1)
+        bad = next((each for each in found.trials if not each.right), None)
+        row["trouble"] = "" if bad is None else described(bad)
+        row["elements"] = sum(each.elements for each in found.trials)
+    except ArgusError as problem:
+        row["trouble"] = str(problem).splitlines()[0]
+    if row["trouble"]:
+        print(f"{stem}, {kernel.name}: {row['trouble']}", flush=True)
+    return row | {"seconds": round(process_time() - start, 2)}
+
+
+def validated(rows: list[Row], what: str) -> Row:
     right = sum(not row["trouble"] for row in rows)
     print(f"{what}: {right} of {len(rows)} kernels right, {sum(row.get('elements', 0) for row in rows):,} elements")
     return {"kernels": len(rows), "right": right, "rows": rows}
@@ -352,12 +389,12 @@ def speed() -> Row:
     return rows
 
 
-COMMANDS: Mapping[str, Callable[[], Row]] = {
+COMMANDS: Mapping[str, Callable[[Limits], Row]] = {
     "opcodes": opcodes,
-    "shipped": lambda: validated(shipped_kernels(), "shipped"),
-    "corpus": lambda: validated(corpus_kernels(), "corpus"),
-    "faults": seeded,
-    "speed": speed,
+    "shipped": shipped,
+    "corpus": lambda _limits: validated([executed(*each) for each in corpus_kernels()], "corpus"),
+    "faults": lambda _limits: seeded(),
+    "speed": lambda _limits: speed(),
 }
 
 
@@ -365,14 +402,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=COMMANDS)
     parser.add_argument("--store", action="store_true", help="write this part of the result file")
+    add_limits(parser)
     given = parser.parse_args()
-    found = COMMANDS[given.command]()
+    found = COMMANDS[given.command](limits_of(given))
     if given.store:
         whole: Row = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
         RESULTS.write_text(json.dumps({**whole, given.command: found}, indent=1) + "\n", "utf-8")
     if given.command == "faults":
         return int(found["caught"] < LEAST * (found["seeded"] - len(found["without effect"])))
-    return int(bool(found.get("refused")) or found.get("right", 0) < found.get("kernels", 0) * ("right" in found))
+    wrong = any(map(found.get, ("refused", "failed", "not reached")))
+    return int(wrong or found.get("right", 0) < found.get("kernels", 0) * ("right" in found))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ split-K and stream-K beside the undivided product that would be chosen, and name
 `resources` prints registers, LDS and scratch of every shipped gfx942 configuration, and its predicted time at the
 largest sizes that its tests choose. One constant was fitted to a published figure (`DieMachine.power_share` of the
 MI300X, to the one marked `fitted`, with the ping-pong); all other figures are held out. --store writes that part of
-results/static_performance.json.
+results/static_performance.json. `products` and `ladders` run in several processes with --processes, stop at --seconds,
+say what they did not reach, and go on later with --journal.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ from argus.runtime.cpu.validate import chosen_sizes
 from argus.runtime.machine.launch import MachineCode
 from argus.runtime.machine.performance import Performance, built, of_code
 from argus.search.problems.problem import Gemm
+from benchmarks.cases import Answer, Limits, add_limits, digest_of, limits_of, over_cases
 from benchmarks.grouped_inputs import integers_of, sizes_of
 from benchmarks.machine_code import kernels_of, shipped_configurations
 from benchmarks.shipped import families
@@ -149,35 +151,47 @@ def predicted(config: object, machine: str, m: int, n: int, k: int) -> Performan
     return of_code(kernel, made, {"M": m, "N": n, "K": k}, DIE_MACHINES[machine])
 
 
-def products() -> Row:
+def products(limits: Limits) -> Row:
     rows: list[Row] = []
-    cubes = sorted({(each.machine, each.cube) for each in PUBLISHED})
-    configs = {name: each for name, each in gemm.configs.items() if each.target.name == "gfx942"}
-    every: dict[tuple[str, int, str], tuple[float, str, Performance]] = {}
-    for machine, cube in cubes:
-        found = {name: predicted(config, machine, cube, cube, cube) for name, config in configs.items()}
-        speed = {name: 2 * cube**3 / each.predicted.microseconds / 1e6 for name, each in found.items()}
-        print(f"{machine} {cube}: " + ", ".join(f"{name} {value:.0f}" for name, value in speed.items()))
-        for name, value in speed.items():
-            every[machine, cube, name] = value, name, found[name]
-        every[machine, cube, ""] = max((every[machine, cube, name] for name in speed), key=lambda each: each[0])
+    machines = sorted({(each.machine, each.cube) for each in PUBLISHED})
+    configs = [name for name, each in gemm.configs.items() if each.target.name == "gfx942"]
+    done = over_cases(_product, [f"{m} {cube} {name}" for name in configs for m, cube in machines], limits)
+    every: dict[tuple[str, int, str], Row] = {(row["machine"], row["cube"], row["name"]): row for row in done.rows}
+    for machine, cube in machines:
+        found = [every[machine, cube, name] for name in configs if (machine, cube, name) in every]
+        print(f"{machine} {cube}: " + ", ".join(f"{row['name']} {row['speed']:.0f}" for row in found))
+        if len(found) == len(configs):
+            every[machine, cube, ""] = max(found, key=lambda row: row["speed"])
     for each in PUBLISHED:
-        value, name, made = every[each.machine, each.cube, each.structure]
+        if (each.machine, each.cube, each.structure) not in every:
+            continue
+        value, name, limit = (every[each.machine, each.cube, each.structure][key] for key in ("speed", "name", "limit"))
         middle = (each.low + each.high) / 2
         rows.append({
             "machine": each.machine, "library": each.what, "cube": each.cube, "published": [each.low, each.high],
-            "predicted": round(value), "configuration": name, "limit": made.predicted.limit,
+            "predicted": round(value), "configuration": name, "limit": limit,
             "error": round(value / middle - 1, 3), "fitted": each.fitted,
         })  # fmt: skip
         note = ", fitted" if each.fitted else ""
         print(
             f"{each.machine} {each.cube} {each.what} {each.low:.0f} to {each.high:.0f}: {value:.0f} ({name}), "
-            f"{value / middle - 1:+.1%}, limited by {made.predicted.limit}{note}"
+            f"{value / middle - 1:+.1%}, limited by {limit}{note}"
         )
     held = [row["error"] for row in rows if not row["fitted"]]
-    error = math.sqrt(sum(math.log(1 + each) ** 2 for each in held) / len(held))
+    error = math.sqrt(sum(math.log(1 + each) ** 2 for each in held) / max(1, len(held)))
     print(f"error of {len(held)} figures that nothing was fitted to: {error:.1%}")
-    return {"rows": rows, "held out": len(held), "error": round(error, 3)}
+    return {"rows": rows, "held out": len(held), "error": round(error, 3)} | done.counts()
+
+
+def _product(case: str, known: str) -> Answer | None:
+    machine, size, name = case.split()
+    config, cube = gemm.configs[name], int(size)
+    digest = digest_of([gemm.instance(config, "step")], *PREDICTED_BY)
+    if digest == known:
+        return None
+    found = predicted(config, machine, cube, cube, cube).predicted
+    speed = 2 * cube**3 / found.microseconds / 1e6
+    return digest, [{"machine": machine, "cube": cube, "name": name, "speed": speed, "limit": found.limit}]
 
 
 ATTENTION: tuple[tuple[int, int, int, float, float], ...] = (
@@ -206,19 +220,33 @@ def attention() -> Row:
     return {"rows": rows}
 
 
-def ladders() -> Row:
+def ladders(limits: Limits) -> Row:
     result: Row = {}
-    for title, ((m, n, k), steps) in LADDERS.items():
-        rows: list[Row] = []
-        for name, config, published in steps:
-            found = predicted(config, "MI355X", m, n, k).predicted
-            value = 2 * m * n * k / found.microseconds / 1e6
-            rows.append({"step": name, "published": published, "predicted": round(value), "limit": found.limit})
-            print(f"{title}: {name}: {published} published, {value:.0f} predicted, limited by {found.limit}")
-        rank = spearman([row["published"] for row in rows], [row["predicted"] for row in rows])
-        print(f"{title}: rank correlation {rank:.2f}")
-        result[title] = {"rank correlation": round(rank, 3), "rows": rows}
-    return result
+    done = over_cases(_step, [f"{t}: {name}" for t, (_, steps) in LADDERS.items() for name, *_ in steps], limits)
+    for title, (_, steps) in LADDERS.items():
+        rows = [row for row in done.rows if row["ladder"] == title]
+        for row in rows:
+            del row["ladder"]
+            shown = f"{row['published']} published, {row['predicted']} predicted, limited by {row['limit']}"
+            print(f"{title}: {row['step']}: {shown}")
+        if len(rows) == len(steps):
+            rank = spearman([row["published"] for row in rows], [row["predicted"] for row in rows])
+            print(f"{title}: rank correlation {rank:.2f}")
+            result[title] = {"rank correlation": round(rank, 3), "rows": rows}
+    return result | done.counts()
+
+
+def _step(case: str, known: str) -> Answer | None:
+    title, _, name = case.partition(": ")
+    (m, n, k), steps = LADDERS[title]
+    config, published = next((config, value) for step, config, value in steps if step == name)
+    digest = digest_of([gemm.instance(config, "step")], *PREDICTED_BY)
+    if digest == known:
+        return None
+    found = predicted(config, "MI355X", m, n, k).predicted
+    value = round(2 * m * n * k / found.microseconds / 1e6)
+    row = {"ladder": title, "step": name, "published": published, "predicted": value, "limit": found.limit}
+    return digest, [row]
 
 
 SELECTED: tuple[tuple[int, int, int], ...] = (
@@ -362,10 +390,8 @@ def _resources(stem: str, kernel: Kernel) -> Row:
 
 
 COMMANDS: Mapping[str, Callable[[], Row]] = {
-    "products": products,
     "grouped": grouped,
     "attention": attention,
-    "ladders": ladders,
     "selection": selection,
     "models": models,
     "stagger": stagger,
@@ -373,14 +399,19 @@ COMMANDS: Mapping[str, Callable[[], Row]] = {
     "parts": partial(parts, predicted),
     "resources": resources,
 }
+LIMITED: Mapping[str, Callable[[Limits], Row]] = {"products": products, "ladders": ladders}
+PREDICTED_BY = ("interp/gfx942", "core/cost", "emit/hip")
+"""Folders of `argus` that predictions depend on."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=COMMANDS)
+    parser.add_argument("command", choices=(*COMMANDS, *LIMITED))
     parser.add_argument("--store", action="store_true", help="write this part of the result file")
+    add_limits(parser)
     given = parser.parse_args()
-    found = COMMANDS[given.command]()
+    limited = LIMITED.get(given.command)
+    found = COMMANDS[given.command]() if limited is None else limited(limits_of(given))
     if given.store:
         whole: Row = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
         RESULTS.write_text(json.dumps({**whole, given.command: found}, indent=1) + "\n", "utf-8")

@@ -14,8 +14,9 @@ from typing import Any
 
 from attrs import frozen
 
-from argus.core.ir import Kernel
+from argus.core.ir import Kernel, Program
 from argus.emit.hip.text import compiled_texts
+from benchmarks.shipped import configurations, families
 
 ROOT = Path(__file__).resolve().parent.parent
 Row = dict[str, Any]
@@ -130,3 +131,24 @@ def digest_of(kernels: Sequence[Kernel], *folders: str) -> str:
         for path in sorted((ROOT / "argus" / folder).rglob("*.py")):
             found.update(path.read_bytes())
     return found.hexdigest()[:16]
+
+
+def shipped_configurations() -> Iterator[tuple[str, str]]:
+    """The family and the name of every configuration of `argus.kernels` for gfx942."""
+    for name, configs in configurations("gfx942").items():
+        yield from ((name, config) for config in configs)
+
+
+def shipped_cases() -> list[str]:
+    """FAMILY-CONFIG of every configuration, those of kernels with matrix instructions first: they take longest."""
+    every = (f"{family}-{config}" for family, config in shipped_configurations())
+    return sorted(every, key=lambda case: case.partition("-")[2].startswith("rows"))
+
+
+def kernels_of_case(case: str) -> tuple[Kernel, ...]:
+    family, _, config = case.partition("-")
+    return kernels_of(dict(families())[family].trace(config))
+
+
+def kernels_of(made: Kernel | Program) -> tuple[Kernel, ...]:
+    return (made,) if isinstance(made, Kernel) else tuple(launch.kernel for launch in made.launches)

@@ -36,9 +36,17 @@ from argus.kernels.schedules.stream_cdna3 import Cdna3Stream
 from argus.runtime.cpu.validate import emitted
 from argus.runtime.machine.launch import compiled
 from argus.runtime.machine.performance import of_code
-from benchmarks.cases import Answer, Limits, add_limits, digest_of, limits_of, over_cases
+from benchmarks.cases import (
+    Answer,
+    Limits,
+    add_limits,
+    digest_of,
+    kernels_of_case,
+    limits_of,
+    over_cases,
+    shipped_cases,
+)
 from benchmarks.grouped_inputs import integers_of, sizes_of
-from benchmarks.machine_code import kernels_of_case, shipped_cases
 from benchmarks.shipped import families as traced
 
 RESULTS = Path(__file__).resolve().parent / "results" / "held_waits.json"

@@ -29,15 +29,25 @@ from attrs import evolve, frozen
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from argus.core.diagnostic import ArgusError
-from argus.core.ir import Kernel, Program
+from argus.core.ir import Kernel
 from argus.interp.gfx942.step import Step, step_at
 from argus.interp.gfx942.table import ROWS
 from argus.runtime.cpu.validate import Trial, chosen_sizes, emitted, small_inputs, trial_of
 from argus.runtime.machine.launch import MachineCode, compiled, run_code
 from argus.runtime.machine.validate import validate_code
 from argus.verifier.loader import load
-from benchmarks.cases import Answer, Limits, add_limits, digest_of, limits_of, over_cases
-from benchmarks.shipped import configurations, families
+from benchmarks.cases import (
+    Answer,
+    Limits,
+    add_limits,
+    digest_of,
+    kernels_of,
+    kernels_of_case,
+    limits_of,
+    over_cases,
+    shipped_cases,
+)
+from benchmarks.shipped import families
 from tests.interp.gfx942.referenced import NAMES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,34 +56,6 @@ RESULTS = ROOT / "benchmarks" / "results" / "machine_code.json"
 NOP = 0xBF800000
 LEAST = 0.95
 Row = dict[str, Any]
-
-
-def shipped_configurations() -> Iterator[tuple[str, str]]:
-    """The family and the name of every configuration of `argus.kernels` for gfx942."""
-    for name, configs in configurations("gfx942").items():
-        yield from ((name, config) for config in configs)
-
-
-def shipped_kernels() -> Iterator[tuple[str, Kernel]]:
-    """Every gfx942 kernel of `argus.kernels`, and its configuration."""
-    known = dict(families())
-    for family, config in shipped_configurations():
-        yield from ((f"{family}-{config}", kernel) for kernel in kernels_of(known[family].trace(config)))
-
-
-def shipped_cases() -> list[str]:
-    """FAMILY-CONFIG of every configuration, those of kernels with matrix instructions first: they take longest."""
-    every = (f"{family}-{config}" for family, config in shipped_configurations())
-    return sorted(every, key=lambda case: case.partition("-")[2].startswith("rows"))
-
-
-def kernels_of_case(case: str) -> tuple[Kernel, ...]:
-    family, _, config = case.partition("-")
-    return kernels_of(dict(families())[family].trace(config))
-
-
-def kernels_of(made: Kernel | Program) -> tuple[Kernel, ...]:
-    return (made,) if isinstance(made, Kernel) else tuple(launch.kernel for launch in made.launches)
 
 
 def corpus_kernels() -> Iterator[tuple[str, Kernel]]:

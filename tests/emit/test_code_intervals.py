@@ -39,8 +39,8 @@ from argus.language import (
     when,
 )
 from argus.report.summary import artifact_lines
+from benchmarks.cases import kernels_of, shipped_configurations
 from benchmarks.held_waits import UNHELD, chosen
-from benchmarks.machine_code import kernels_of, shipped_configurations
 from benchmarks.shipped import families
 
 SHIPPED = {

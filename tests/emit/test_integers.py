@@ -11,12 +11,31 @@ import pytest
 from argus.core.ir import Kernel
 from argus.emit.build import build
 from argus.emit.cuda.text import cuda_text
+from argus.emit.hip.listing import listing
 from argus.emit.hip.text import hip_text
+from argus.emit.hip.toolchain import compile_hip
 from argus.emit.names import assign_names
 from argus.interp.interpret import interpret
 from argus.kernels.decode import FAMILIES
+from argus.kernels.grouped import grouped_nt
 from argus.kernels.schedules.decode import Decode
-from argus.verifier.loader import load
+from argus.language import (
+    Tensor,
+    assume,
+    block_id,
+    copy,
+    eq,
+    gfx942,
+    global_load,
+    i32,
+    kernel,
+    load,
+    promise,
+    scalar,
+    spread,
+    vmem,
+)
+from argus.verifier import loader
 from tests.emit import host
 
 CORPUS = Path(__file__).parent.parent / "corpus"
@@ -24,7 +43,7 @@ needs_host = pytest.mark.skipif(not host.available(), reason="runs emitted text 
 
 
 def of(file: str) -> Kernel:
-    return next(iter(load(str(CORPUS / file)))).trace()
+    return next(iter(loader.load(str(CORPUS / file)))).trace()
 
 
 def normal(*shape: int) -> host.Array:
@@ -115,3 +134,40 @@ def test_on_hopper_an_integer_is_read_once_and_before_the_wait_for_what_it_selec
     assert role.count("table_[") == 4  # a page each
     assert role.count("tma_load") == 16  # its keys and values, in two boxes each
     assert 0 < reads < waits
+
+
+@pytest.mark.share(3)
+def test_on_mi300x_integers_are_loaded_ahead_of_a_loop_with_waits(tmp_path: Path) -> None:
+    made = grouped_nt.trace("interleaved_128")
+    text = hip_text(made)
+
+    assert not loads_in_the_loop(made, text, tmp_path)
+    assert loads_in_the_loop(made, text.replace("const UNWRITTEN i32*", "const i32*"), tmp_path)
+
+
+def loads_in_the_loop(made: Kernel, text: str, folder: Path) -> list[str]:
+    """Scalar loads of the shortest loop with products: from the target of a branch backwards to the branch."""
+    code = listing(compile_hip(text, "made", folder, 120, lines=True).assembly_text, assign_names(made).kernel)
+    loops = [code[at : number + 1] for number, each in enumerate(code) for at in each.next if at < number]
+    shortest = min((e for e in loops if any(own.opcode.startswith("v_mfma") for own in e)), key=len)
+    return [each.text for each in shortest if each.opcode.startswith("s_load")]
+
+
+def test_integers_that_a_copy_reads_too_are_loaded_as_others_are() -> None:
+    text = hip_text(copied.trace())
+
+    assert "const i32* __restrict__ at_" in text
+    assert "UNWRITTEN" not in text
+    assert "load_b32(" in text
+
+
+@kernel(target=gfx942, threads=64)
+def copied(at: Tensor["L 64", i32], X: Tensor["M 64", i32], Y: Tensor["B 64", i32], Z: Tensor["B 64", i32]) -> None:
+    promise(at, lambda row: (row >= 0) & (row < X.shape[0]))
+    assume(eq(at.shape[0], Y.shape[0]))
+    (b,), by = block_id((Y.shape[0],)), spread((64,), threads=64, vector=1)
+    rows = load(at[b].tile((64,), (0,)), by, via=global_load)
+    row = load(X[scalar(at[b, 0])].tile((64,), (0,)), by, via=global_load)
+    vmem.wait(0)
+    copy(rows, Z[b].tile((64,), (0,)))
+    copy(row, Y[b].tile((64,), (0,)))

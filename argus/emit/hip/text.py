@@ -67,6 +67,7 @@ from argus.emit.hip.recompute import OPAQUE, recomputing, with_own_thread
 from argus.emit.hip.reductions import REDUCTIONS, uses_reductions
 from argus.emit.hip.skipped import SKIPPED, skips_ones, unless_ones
 from argus.emit.hip.tile_order import AXES, REMAP, REMAPPED, block_coordinates, xcd_remap
+from argus.emit.hip.unwritten import UNWRITTEN, unwritten
 from argus.emit.hip.waits import wait_counts, wait_immediate
 from argus.emit.names import assign_names
 from argus.emit.scope import Scope, c_type, described_buffers, layout_of, scope_of
@@ -133,6 +134,7 @@ def hip_text(kernel: Kernel, *, recompute: bool = False, mark: Callable[[Stmt], 
         (CHOSEN, chooses_registers(lines)),
         (SKIPPED, skips_ones(lines)),
         (OPAQUE, any("= opaque(" in line for line in lines)),
+        (UNWRITTEN, bool(unwritten(kernel))),
     )
     head = [part for part, used in parts if used]
     return "\n".join([f"// {kernel.name} for {kernel.target}, emitted by Argus.", *head, *lines, "}", ""])
@@ -142,9 +144,9 @@ def _heading(kernel: Kernel, scope: Scope) -> Iterator[str]:
     """The signature: tensors, then sizes."""
     names = scope.names
     written = {view.target.buffer for view in _copies(kernel.body)}
-    tensors = [
-        f"{'' if b in written else 'const '}{c_type(b.dtype)}* {_alone(b)}{names.buffers[b]}" for b in kernel.parameters
-    ]
+    apart = set(unwritten(kernel))
+    kinds = {b: "const UNWRITTEN " if b in apart else "" if b in written else "const " for b in kernel.parameters}
+    tensors = [f"{kinds[b]}{c_type(b.dtype)}* {_alone(b)}{names.buffers[b]}" for b in kernel.parameters]
     sizes = [f"int {names.symbols[size]}" for size in kernel.sizes]
     waves = max(1, kernel.threads * kernel.resident // (4 * kernel.target.unit))
     yield f'extern "C" __global__ THREADS({kernel.threads}, {waves})'
@@ -152,7 +154,7 @@ def _heading(kernel: Kernel, scope: Scope) -> Iterator[str]:
 
 
 def _alone(tensor: Buffer) -> str:
-    """For integers with a data contract, which no kernel writes (E220): loaded ahead of loops, or by scalar loads."""
+    """For integers with a data contract, which no kernel writes (E220)."""
     return "" if tensor.promise is algebra.TRUE else "__restrict__ "
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from argus.runtime.cpu.validate import chosen_sizes
 from argus.runtime.machine.validate import validate_code
-from benchmarks.machine_code import code_of, kernels_of, shipped_configurations, steps_of
+from benchmarks.cases import kernels_of, shipped_configurations
+from benchmarks.machine_code import code_of, steps_of
 from benchmarks.shipped import families
 from tests.interp.gfx942.referenced import NAMES
 

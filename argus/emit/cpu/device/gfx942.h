@@ -19,6 +19,7 @@
     {unit_##n::cpu_entry, unit_##n::__start_lds_##n, unit_##n::__stop_lds_##n, unit_##n::lds_before, unit_##n::lds_behind, \
      unit_##n::__start_lds_arrays_##n, unit_##n::__stop_lds_arrays_##n}
 #define THREADS(n, waves)
+#define UNWRITTEN
 using s16x4 = short __attribute__((vector_size(8), may_alias));
 struct f16x4 { f16 values[4]; };
 using f32x4 = f32 __attribute__((vector_size(16)));

@@ -16,7 +16,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
 from argus.core.dsl.faults import exception_diagnostic, fault
 from argus.core.dsl.handles import extent, extents
 from argus.core.dsl.launches import bind_tensors, current_program
-from argus.core.dsl.parameters import launch_integers, parameters, traceable
+from argus.core.dsl.parameters import launch_integers, parameters, template_name, traceable
 from argus.core.dsl.roles import split_at_roles
 from argus.core.dsl.source_location import span_of_function
 from argus.core.dsl.tracer import Tracer, tracing
@@ -142,9 +142,7 @@ def kernel(
 
     def decorate(traced: Callable[..., None]) -> Template:
         made = traceable(traced)
-        called = made.__name__ if name is None else str(name)
-        if not called.isidentifier():
-            fault("E107", f"`{called}` is not a name for a kernel", help="use letters, digits and underscores")
+        called = template_name("kernel", made, name)
         return Template(made, target, threads, cluster, resident, configs or {}, called)
 
     return decorate if function is None else decorate(function)

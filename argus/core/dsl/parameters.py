@@ -30,6 +30,14 @@ def traceable(function: Callable[..., None], what: str = "kernel") -> FunctionTy
     return function
 
 
+def template_name(what: str, function: FunctionType, name: str | None) -> str:
+    """What a kernel or program is called: by default as its function. Raises E107 for a name that is no identifier."""
+    called = function.__name__ if name is None else str(name)
+    if not called.isidentifier():
+        fault("E107", f"`{called}` is not a name for a {what}", help="use letters, digits and underscores")
+    return called
+
+
 def _tensor_specs(function: FunctionType, span: Span, passed: Collection[str]) -> dict[str, TensorSpec]:
     hints = _hints(function, span)
     specs: dict[str, TensorSpec] = {}

@@ -12,7 +12,7 @@ from argus.core.check import check_program
 from argus.core.diagnostic import ArgusError, InternalError
 from argus.core.dsl.faults import exception_diagnostic, fault
 from argus.core.dsl.launches import Launches, tracing_program
-from argus.core.dsl.parameters import parameters, traceable
+from argus.core.dsl.parameters import parameters, template_name, traceable
 from argus.core.dsl.source_location import span_of_function
 from argus.core.dsl.views import Tensor
 from argus.core.ir import ClaimedProgram, Program, whole
@@ -24,10 +24,7 @@ class ProgramTemplate:
 
     function: Callable[..., None]
     configs: Mapping[str, Any] = field(converter=dict)
-
-    @property
-    def name(self) -> str:
-        return self.function.__name__
+    name: str
 
     def instances(self) -> tuple[str | None, ...]:
         """The names of the shipped configurations; `(None,)` for a single program."""
@@ -35,7 +32,7 @@ class ProgramTemplate:
 
     def instance(self, config: object, name: str) -> Program:
         """The program of any configuration, shipped or not. Raises ArgusError as `trace`."""
-        return ProgramTemplate(self.function, {name: config}).trace(name)
+        return ProgramTemplate(self.function, {name: config}, self.name).trace(name)
 
     def trace(self, config: str | None = None) -> Program:
         """Run the function once and return the program that it traces.
@@ -73,18 +70,26 @@ def program(function: Callable[..., None], /) -> ProgramTemplate: ...
 
 
 @overload
-def program(*, configs: Mapping[str, object] | None = None) -> Callable[[Callable[..., None]], ProgramTemplate]: ...
+def program(
+    *, configs: Mapping[str, object] | None = None, name: str | None = None
+) -> Callable[[Callable[..., None]], ProgramTemplate]: ...
 
 
 def program(
-    function: Callable[..., None] | None = None, /, *, configs: Mapping[str, object] | None = None
+    function: Callable[..., None] | None = None,
+    /,
+    *,
+    configs: Mapping[str, object] | None = None,
+    name: str | None = None,
 ) -> ProgramTemplate | Callable[[Callable[..., None]], ProgramTemplate]:
     """Make a function of `Tensor["M K", bf16]` parameters a program: it calls kernels on its tensors and workspaces.
 
-    configs: named values for the keyword parameter `cfg`. Raises ArgusError for anything but a plain `def`.
+    configs: named values for the keyword parameter `cfg`. name: by default the function's. Raises ArgusError (E107) for
+    anything but a plain `def`, and for a name that is no identifier.
     """
 
     def decorate(traced: Callable[..., None]) -> ProgramTemplate:
-        return ProgramTemplate(traceable(traced, "program"), configs or {})
+        made = traceable(traced, "program")
+        return ProgramTemplate(made, configs or {}, template_name("program", made, name))
 
     return decorate if function is None else decorate(function)

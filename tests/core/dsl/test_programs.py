@@ -146,6 +146,21 @@ def test_a_size_of_a_keyword_is_the_kernels_own_only_if_it_is_the_same() -> None
     assert (found.code, "size N of a keyword differs" in found.message) == ("E106", True)
 
 
+def test_a_name_is_given_or_the_functions() -> None:
+    def filled(C: Tensor["Z M N", f32]) -> None:
+        fill(C, value=1.0)
+
+    given = program(configs={"one": None}, name="filled_f32")(filled)
+
+    assert program(filled).name == "filled"
+    assert (given.name, given.trace("one").name) == ("filled_f32", "filled_f32_one")
+    assert given.instance(None, "two").name == "filled_f32_two"
+    for name in ("", "filled-f32"):
+        with pytest.raises(ArgusError) as caught:
+            program(name=name)(filled)
+        assert caught.value.diagnostic.code == "E107"
+
+
 def test_programs_that_are_not_well_formed() -> None:
     assert refused(lambda a, b: None).code == "E107"
     unfilled = refused(lambda a, b: combine(workspace(f32, b.shape), a, first=as_int(b.shape[0])))

@@ -78,7 +78,7 @@ def _shape(extents: Sequence[int]) -> Shape:
 
 
 @cache
-def known(name: str) -> Config | streamk.Stream | streamk.Cdna3Stream | None:
+def known(name: str) -> Config | streamk.Stream | None:
     """The configuration of a kernel, or of split-K in a workspace."""
     return configuration(name) or streamk.configuration(name)
 

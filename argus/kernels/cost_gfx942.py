@@ -36,9 +36,9 @@ _EMPTY = 4.0
 """Fixed time of a launch, in microseconds."""
 
 
-def microseconds(config: Known, m: int, n: int, k: int) -> float:
-    """Predicted time of C = A @ B^T of these extents."""
-    rounds = ceil(ceil(m / config.bm) * ceil(n / config.bn) / UNITS)
+def microseconds(config: Known, m: int, n: int, k: int, batch: int = 1) -> float:
+    """Predicted time of `batch` products C = A @ B^T of these extents."""
+    rounds = ceil(batch * ceil(m / config.bm) * ceil(n / config.bn) / UNITS)
     deep = config.bk * ceil(k / config.bk)
     share = _SHARES[type(config)]
     if isinstance(config, Cdna3Interleaved):
@@ -47,7 +47,7 @@ def microseconds(config: Known, m: int, n: int, k: int) -> float:
     return _EMPTY + rounds * 2 * config.bm * config.bn * deep / (_PEAK * share)
 
 
-def microseconds_in_parts(config: Cdna3Stream, m: int, n: int, k: int) -> float:
+def microseconds_in_parts(config: Cdna3Stream, m: int, n: int, k: int, batch: int = 1) -> float:
     """Predicted time of both launches of stream-K, as `microseconds`.
 
     Blocks of small tiles that share a CU hide what one waits for, so that they reach the share of large tiles.
@@ -55,25 +55,25 @@ def microseconds_in_parts(config: Cdna3Stream, m: int, n: int, k: int) -> float:
     runs = config.runs
     tiles = ceil(m / config.bm) * ceil(n / config.bn)
     blocks = ceil(tiles * runs.chunks / runs.run)
-    rounds, deep = ceil(blocks / UNITS), runs.run * config.bk * ceil(k / (config.bk * runs.chunks))
-    share = _SHARES[Cdna3Interleaved]
+    rounds, deep = ceil(batch * blocks / UNITS), runs.run * config.bk * ceil(k / (config.bk * runs.chunks))
+    share = _SHARES[Cdna3Interleaved] * _OF_NARROW_LOADS[config.align]
     if config.bm * config.bn < _LARGE and rounds == 1:
         share *= _OF_SMALL_TILES
     read = blocks if runs.run == 1 else blocks + tiles
-    moved = 4 * config.bm * config.bn * (blocks * runs.max_tiles + read)
+    moved = 4 * config.bm * config.bn * batch * (blocks * runs.max_tiles + read)
     return _EMPTY + _SECOND + rounds * 2 * config.bm * config.bn * deep / (_PEAK * share) + moved / _PARTS
 
 
 def cheapest_in_parts(
-    configs: Mapping[str, Cdna3Stream], known: Mapping[str, object], m: int, n: int, k: int
+    configs: Mapping[str, Cdna3Stream], known: Mapping[str, object], m: int, n: int, k: int, batch: int = 1
 ) -> str | None:
     """The name of the stream-K configuration with the least predicted time; None if one of `known` takes less."""
-    found = min(configs, key=lambda name: microseconds_in_parts(configs[name], m, n, k))
-    others = (microseconds(each, m, n, k) for each in known.values() if isinstance(each, Known))
-    return found if microseconds_in_parts(configs[found], m, n, k) < min(others) else None
+    found = min(configs, key=lambda name: microseconds_in_parts(configs[name], m, n, k, batch))
+    others = (microseconds(each, m, n, k, batch) for each in known.values() if isinstance(each, Known))
+    return found if microseconds_in_parts(configs[found], m, n, k, batch) < min(others) else None
 
 
-def cheapest(configs: Mapping[str, object], m: int, n: int, k: int) -> str:
+def cheapest(configs: Mapping[str, object], m: int, n: int, k: int, batch: int = 1) -> str:
     """The name of the gfx942 configuration with the least predicted time; the first of equals."""
     known = {name: each for name, each in configs.items() if isinstance(each, Known)}
-    return min(known, key=lambda name: microseconds(known[name], m, n, k))
+    return min(known, key=lambda name: microseconds(known[name], m, n, k, batch))

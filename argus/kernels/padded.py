@@ -64,7 +64,7 @@ def whole_chunks(length: Int) -> Int:
 
 Product = Config | Stream
 """How copies are multiplied."""
-SHARES = {name: each for name, each in STREAMS.items() if isinstance(each, Stream) and each.run == 1}
+SHARES = {name: each for name, each in STREAMS.items() if each.run == 1}
 """Split-K in a workspace: of other runs the result is not proved to be the sum of all products."""
 
 

@@ -1,18 +1,16 @@
 """Stream-K GEMM, for tiles that do not fill the GPU: blocks take equal ranges of K across tile borders.
 
-A program of two launches, for both targets: partial sums in a workspace, then their sum (`schedules.stream_k`).
+A program of two launches: partial sums in a workspace, then their sum (`schedules.stream_k`). For MI300X:
+`argus.kernels.streamk_cdna3`.
 """
 
 from __future__ import annotations
-
-from typing import assert_never
 
 from attrs import frozen
 
 from argus.kernels.config_names import config_of
 from argus.kernels.schedules.contraction import part as half
 from argus.kernels.schedules.contraction import slot_for
-from argus.kernels.schedules.stream_cdna3 import CDNA3, Cdna3Stream, stream_parts
 from argus.kernels.schedules.stream_k import Reduction, Runs, reduce_parts
 from argus.language import (
     Int,
@@ -25,7 +23,6 @@ from argus.language import (
     ceil_div,
     cluster,
     copy,
-    f16,
     f32,
     kernel,
     loop,
@@ -145,13 +142,6 @@ def _places(cfg: Stream, blocks: Int) -> tuple[Int, Int | int]:
 
 
 @kernel
-def partial_gemm_cdna3(
-    A: Tensor["M K", bf16], B: Tensor["N K", bf16], part: Tensor["P S R W", f32], *, cfg: Cdna3Stream
-) -> None:
-    stream_parts(A, B, part, cfg)
-
-
-@kernel
 def reduce_tiles(part: Tensor["P S R W", f32], C: Tensor["M N", bf16], *, cfg: Reduction, depth: Int) -> None:
     reduce_parts(part, C, cfg, depth)
 
@@ -172,50 +162,17 @@ _SHIPPED = (
     *((64, 256, *share) for share in ((2, 1), (2, 1, 2), (4, 1, 2), (8, 1, 2))),
     *((64, 128, *share) for share in ((2, 1, 2), (1, 1, 2))),
 )
-CONFIGS: dict[str, Stream | Cdna3Stream] = {
-    **{"stream_" + "_".join(map(str, each)): stream(*each) for each in _SHIPPED},
-    **CDNA3,
-}
+CONFIGS: dict[str, Stream] = {"stream_" + "_".join(map(str, each)): stream(*each) for each in _SHIPPED}
 
 
 @program(configs=CONFIGS)
-def gemm_streams(
-    A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Stream | Cdna3Stream
-) -> None:
+def gemm_streams(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16], *, cfg: Stream) -> None:
     """C = A @ B^T by way of f32 partial sums in a workspace."""
     part = workspace(f32, cfg.runs.parts(A.shape[0], B.shape[0]))
-    match cfg:
-        case Stream():
-            partial_gemm(A, B, part, cfg=cfg)
-        case Cdna3Stream():
-            partial_gemm_cdna3(A, B, part, cfg=cfg)
-        case _:
-            assert_never(cfg)
-    reduce_tiles(part, C, cfg=Reduction(cfg.runs, waits=isinstance(cfg, Cdna3Stream)), depth=A.shape[1])
+    partial_gemm(A, B, part, cfg=cfg)
+    reduce_tiles(part, C, cfg=Reduction(cfg.runs), depth=A.shape[1])
 
 
-# -- f16, on MI300X --------------------------------------------------------------------------------------------
-
-
-@kernel
-def partial_gemm_cdna3_f16(
-    A: Tensor["M K", f16], B: Tensor["N K", f16], part: Tensor["P S R W", f32], *, cfg: Cdna3Stream
-) -> None:
-    stream_parts(A, B, part, cfg)
-
-
-@kernel
-def reduce_tiles_f16(part: Tensor["P S R W", f32], C: Tensor["M N", f16], *, cfg: Reduction, depth: Int) -> None:
-    reduce_parts(part, C, cfg, depth)
-
-
-@program(configs=CDNA3)
-def gemm_streams_f16(A: Tensor["M K", f16], B: Tensor["N K", f16], C: Tensor["M N", f16], *, cfg: Cdna3Stream) -> None:
-    part = workspace(f32, cfg.runs.parts(A.shape[0], B.shape[0]))
-    partial_gemm_cdna3_f16(A, B, part, cfg=cfg)
-    reduce_tiles_f16(part, C, cfg=Reduction(cfg.runs, waits=True), depth=A.shape[1])
-
-
-def configuration(name: str) -> Stream | Cdna3Stream | None:
+def configuration(name: str) -> Stream | None:
     """The configuration of a name: a shipped one, or one encoded by `argus.kernels.config_names`; None for neither."""
-    return CONFIGS.get(name) or config_of(name, (Stream, Cdna3Stream))
+    return CONFIGS.get(name) or config_of(name, (Stream,))

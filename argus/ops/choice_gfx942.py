@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from math import prod
 
-from argus.kernels import cost_gfx942, grouped_fp8_cdna3, layouts
+from attrs import evolve
+
+from argus.kernels import cost_gfx942, grouped_fp8_cdna3, layouts, streamk_cdna3
 from argus.kernels import grouped as grouped_kernels
 from argus.kernels.attention import CDNA3
-from argus.kernels.gemm import CONFIGS
+from argus.kernels.config_names import name_of
+from argus.kernels.gemm import CONFIGS, Config
+from argus.kernels.row_alignment import admits_rows
 from argus.kernels.schedules.cdna3_interleaved import MOST_INTEGERS, Cdna3Interleaved
-from argus.kernels.schedules.stream_cdna3 import CDNA3 as CDNA3_STREAMS
 from argus.ops.choice import Scales, family_type, select, stored_or_modelled
 from argus.ops.element_types import no_kernel, no_schedule
 
@@ -19,6 +23,8 @@ _ROWS = 128
 """The most rows of a tile of grouped products."""
 _WHOLE, _COLUMNS, _VECTOR = 4, 8, 16
 """Columns of C that the sum of the parts stores at once; those in 16 bytes; 8-bit elements in 16 bytes."""
+_ALIGNMENTS, _BYTES = (16, 4, 2), 2
+"""Of rows that are loaded in vectors of so many bytes; the size of an element."""
 
 
 @lru_cache(maxsize=4096)
@@ -27,12 +33,23 @@ def candidates(
 ) -> tuple[str, ...]:
     """As `argus.ops.choice.candidates`."""
     *batch, m, n, k = sizes
-    if not (batch or a_transposed or b_transposed):
+    single = _undivided(family, m, n, k, a_transposed=a_transposed, b_transposed=b_transposed)
+    if batch or a_transposed or b_transposed:
+        known = (cost_gfx942.cheapest(single, m, n, k, prod(batch)),)
+    else:
         known = stored_or_modelled(m, n, k, family_type(family), device, _TARGET)
-        parts = select_parts(m, n, k) if len(known) == 1 else None
-        return known if parts is None else (parts, *known)
-    known = layouts.configs_for(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed, target=_TARGET)
-    return (cost_gfx942.cheapest(known, prod(batch) * m, n, k),)
+    parts = select_parts(family, *sizes, a_transposed=a_transposed, b_transposed=b_transposed)
+    return known if parts is None or len(known) > 1 else (parts, *known)
+
+
+def _undivided(family: str, m: int, n: int, k: int, *, a_transposed: bool, b_transposed: bool) -> Mapping[str, Config]:
+    """The configurations of a family that multiply such operands by one launch."""
+    if family == "gemm_nt":
+        sizes = {"M": m, "N": n, "K": k}
+        return {
+            name: each for name, each in CONFIGS.items() if each.target.name == _TARGET and admits_rows(each, sizes)
+        }
+    return layouts.configs_for(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed, target=_TARGET)
 
 
 def scaled(m: int, n: int, k: int, *, scales: Scales) -> str:
@@ -57,12 +74,21 @@ def select_blocks(m: int, n: int, k: int) -> str:
     return "interleaved_any" if n % _COLUMNS else "interleaved_128"
 
 
-def select_parts(m: int, n: int, k: int) -> str | None:
-    """For `argus.kernels.streamk`: the configuration for MI300X where K in parts is predicted to take less time."""
-    if n % _WHOLE or k % 8:
-        return None
-    single = {name: each for name, each in CONFIGS.items() if each.target.name == _TARGET}
-    return cost_gfx942.cheapest_in_parts(CDNA3_STREAMS, single, m, n, k)
+def select_parts(family: str, *sizes: int, a_transposed: bool = False, b_transposed: bool = False) -> str | None:
+    """For `argus.kernels.streamk_cdna3`: the configuration where K in parts is predicted to take less time.
+
+    sizes: (M, N, K), or (batch, M, N, K).
+    """
+    *batch, m, n, k = sizes
+    lengths = m if a_transposed else k, n if b_transposed else k
+    align = next(each for each in _ALIGNMENTS if all(length * _BYTES % each == 0 for length in lengths))
+    wide = n % _WHOLE == 0
+    known = streamk_cdna3.CONFIGS
+    if align < _VECTOR or not wide:
+        made = (evolve(each, align=align, wide=wide) for each in known.values() if align == _VECTOR or not each.agprs)
+        known = {name_of(each): each for each in made}
+    single = _undivided(family, m, n, k, a_transposed=a_transposed, b_transposed=b_transposed)
+    return cost_gfx942.cheapest_in_parts(known, single, m, n, k, prod(batch))
 
 
 def grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:

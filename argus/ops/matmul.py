@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any, Literal, TypeVar, get_args, overload
 
 from argus.core.ir import Kernel
-from argus.kernels import batched, layouts, streamk
+from argus.kernels import batched, layouts, streamk, streamk_cdna3
 from argus.kernels.gemm import configuration, gemm
 from argus.kernels.schedules.narrow import Narrow
 from argus.kernels.schedules.stream_cdna3 import Cdna3Stream
-from argus.language import ProgramTemplate, Template
+from argus.language import Template
 from argus.ops import choice_gfx942
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
 from argus.ops.choice import candidates, stored_or_modelled
@@ -66,11 +66,6 @@ FAMILIES: dict[str, Template] = {"gemm_nt": gemm} | {
 }
 
 _ROWS = "gemm_nt"
-STREAMS: dict[str, tuple[ProgramTemplate, tuple[type, ...]]] = {
-    _ROWS: (streamk.gemm_streams, (streamk.Stream, Cdna3Stream)),
-    "gemm_nt_f16": (streamk.gemm_streams_f16, (Cdna3Stream,)),
-}
-"""Stream-K programs with the kinds of their configurations, by the family of single kernels for the same operands."""
 T = TypeVar("T", bound=Tensor)
 E = TypeVar("E", bound=Exchangeable)
 
@@ -178,7 +173,7 @@ def kernel(config: str, family: str = "gemm_nt") -> Kernel:
 
 def _known(config: str, target: str | None = None) -> str:
     """The name of a schedule for a target, or of any. Raises ArgusError (E401) for any other."""
-    found = configuration(config) or streamk.configuration(config)
+    found = configuration(config) or _stream(config)
     other = unaligned(_ROWS, config)
     if other is not None and target in (None, "sm_90a"):
         return config
@@ -221,8 +216,13 @@ def _traced(family: str, config: str) -> Traced:
 
 def _in_parts(family: str, config: str) -> Traced | None:
     """The stream-K program of a configuration for the operands of a family, and its module; None if there is none."""
-    program, kinds = STREAMS.get(family, (None, ()))
-    found = streamk.configuration(config)
-    if program is None or not isinstance(found, kinds):
+    found = _stream(config)
+    program = streamk_cdna3.FAMILIES.get(family) if isinstance(found, Cdna3Stream) else streamk.gemm_streams
+    if found is None or program is None or (isinstance(found, streamk.Stream) and family != _ROWS):
         return None
-    return program.instance(found, config), streamk.__name__
+    return program.instance(found, config), program.function.__module__
+
+
+def _stream(config: str) -> streamk.Stream | Cdna3Stream | None:
+    """The stream-K configuration of a name, for any target."""
+    return streamk.configuration(config) or streamk_cdna3.configuration(config)

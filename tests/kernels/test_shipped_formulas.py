@@ -152,7 +152,7 @@ def test_every_formula_has_a_family() -> None:
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-@pytest.mark.parametrize("family", [*EXPECTED, *(pytest.param(f, marks=pytest.mark.share(12)) for f in PRODUCTS)])
+@pytest.mark.parametrize("family", [*EXPECTED, *(pytest.param(f, marks=pytest.mark.share(20)) for f in PRODUCTS)])
 def test_a_right_kernel_agrees_with_its_formula(family: str, draw: Draw) -> None:
     assert trouble(run(family, draw)) == ""
 

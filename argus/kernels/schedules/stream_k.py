@@ -9,8 +9,13 @@ tiles, so that a block's part of a tile is linear in the block index.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
+from operator import mul
+
 from attrs import frozen
 
+from argus.kernels.schedules.contraction import matrix_of
 from argus.language import (
     Int,
     Tensor,
@@ -23,6 +28,7 @@ from argus.language import (
     eq,
     f32,
     gfx942,
+    global_store,
     load,
     loop,
     maximum,
@@ -32,6 +38,9 @@ from argus.language import (
     vmem,
     zeros,
 )
+
+_AXES = 4
+"""Of a workspace, without a batch's."""
 
 
 @frozen
@@ -70,8 +79,10 @@ class Runs:
         return maximum(low * depth, 0), minimum(high * depth, self.chunks * depth)
 
     def assume_workspace(self, part: Tensor, m: Int, n: Int) -> None:
-        """Assume that `part` has that shape."""
-        assume(*(eq(extent, wanted) for extent, wanted in zip(part.shape, self.parts(m, n), strict=True)))
+        """Assume that `part` has that shape, or is a batch of such, in which addresses fit 64 bits."""
+        assume(*(eq(extent, wanted) for extent, wanted in zip(part.shape[-_AXES:], self.parts(m, n), strict=True)))
+        if len(part.shape) > _AXES:
+            assume(reduce(mul, part.shape) < 1 << 60)
 
 
 _AT_ONCE = 16
@@ -82,11 +93,13 @@ _AT_ONCE = 16
 class Reduction:
     """The second launch: the part of a tile that a block reduces, four contiguous elements per thread.
 
-    waits: for MI300X, where a load returns before its data are in registers.
+    waits: for MI300X, where a load returns before its data are in registers. vectors: rows of C are whole vectors of
+    four elements.
     """
 
     runs: Runs
     waits: bool = False
+    vectors: bool = True
 
     @property
     def threads(self) -> int:
@@ -107,22 +120,39 @@ class Reduction:
 
 
 def reduce_parts(part: Tensor, C: Tensor, cfg: Reduction, depth: Int) -> None:
-    """C = the sum of all blocks' partial sums of each tile, which together cover every k below `depth` once."""
-    (M, N), runs, tile = C.shape, cfg.runs, (cfg.rows, cfg.columns)
+    """C = the sum of all blocks' partial sums of each tile, which together cover every k below `depth` once.
+
+    If C is a batch, C[z] is the sum of those of product z.
+    """
+    (*batch, M, N), runs, tile = C.shape, cfg.runs, (cfg.rows, cfg.columns)
     rows, columns = runs.tiles(M, N)
     by = spread(tile, threads=cfg.threads, vector=4)
     high, wide = runs.rows // cfg.rows, runs.columns // cfg.columns
-    t, r, c = block_id((rows * columns, high, wide))
-    assume(N % 4 == 0)
+    t, r, c, *z = _blocks(rows * columns, (high, wide), batch)
+    if cfg.vectors:
+        assume(N % 4 == 0)
+    via = None if cfg.vectors else tuple(each for each in global_store if each.vector_bits == C.dtype.bits)
     runs.assume_workspace(part, M, N)
     first, last = t * runs.chunks // runs.run, (t * runs.chunks + runs.chunks - 1) // runs.run
     total = zeros(f32, by)
     for p in loop(first, last + 1, unroll=None if cfg.waits else _AT_ONCE):
-        one = load(part[p, t - runs.first(p)].tile(tile, (r, c)), by)
+        one = load(part[(*z, p, t - runs.first(p))].tile(tile, (r, c)), by)
         if cfg.waits:
             vmem.wait(0)
         total += one
     assert_covers(total.tag.k, 0, depth)
     m, n = t // columns, t % columns
-    copy(total.to(C.dtype), C.tile(tile, (m * high + r, n * wide + c)), edge=0)
-    assert_written_once(C, lambda m, n: dict(m=m, n=n))
+    copy(total.to(C.dtype), matrix_of(C, z).tile(tile, (m * high + r, n * wide + c)), via=via, edge=0)
+    if batch:
+        assert_written_once(C, lambda z, m, n: dict(z=z, m=m, n=n))
+    else:
+        assert_written_once(C, lambda m, n: dict(m=m, n=n))
+
+
+def _blocks(tiles: Int, parts: tuple[int, int], batch: Sequence[Int]) -> tuple[Int, ...]:
+    """The tile of this block, its row and column among the parts of a tile, and the product of a batch."""
+    if not batch:
+        return block_id((tiles, *parts))
+    high, wide = parts  # a grid has three axes
+    t, i, *z = block_id((tiles, high * wide, *batch))
+    return t, i // wide, i % wide, *z

@@ -81,14 +81,36 @@ def test_rows_of_any_length_are_loaded_in_smaller_vectors(rocm: RocmTorch) -> No
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(2)
-@pytest.mark.parametrize(("dtype", "config"), [("torch.bfloat16", "runs_2_of_3"), ("torch.float16", "parts_2")])
-def test_k_in_parts_is_two_launches_with_a_workspace(rocm: RocmTorch, dtype: str, config: str) -> None:
-    a, b = rocm.whole(136, 200, dtype=dtype), rocm.whole(12, 200, seed=1, dtype=dtype).mT
+@pytest.mark.share(6)
+@pytest.mark.parametrize(
+    ("dtype", "config", "layouts"),
+    [
+        ("torch.bfloat16", "runs_2_of_3", "nt"),
+        ("torch.float16", "parts_2", "nt"),
+        ("torch.bfloat16", "parts_2", "nn"),
+        ("torch.float16", "runs_2_of_3", "tt"),
+        ("torch.bfloat16", "cdna3stream_chunks3_align2_nowide", "tn"),
+    ],
+)
+def test_k_in_parts_is_two_launches_with_a_workspace(rocm: RocmTorch, dtype: str, config: str, layouts: str) -> None:
+    (m, n, k), turned = (136, 16, 200), (layouts[0] == "t", layouts[1] == "n")
+    a = rocm.whole(k, m, dtype=dtype).mT if turned[0] else rocm.whole(m, k, dtype=dtype)
+    b = rocm.whole(k, n, seed=1, dtype=dtype) if turned[1] else rocm.whole(n, k, seed=1, dtype=dtype).mT
     found = argus.matmul(a, b, config=config)
     np.testing.assert_array_equal(found.array, (a.wide @ b.wide).astype(found.array.dtype))
-    kind = "_f16" if dtype == "torch.float16" else ""
-    assert [name for name, _ in rocm.stub.launches] == [f"partial_gemm_cdna3{kind}_", f"reduce_tiles{kind}_"]
+    family = f"gemm_{layouts}" + ("_f16" if dtype == "torch.float16" else "")
+    assert [name for name, _ in rocm.stub.launches] == [f"{family}_parts_", f"{family}_sum_"]
+    assert not rocm.stub.findings
+
+
+@pytest.mark.share(2)
+@pytest.mark.parametrize("shared", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_few_products_of_a_deep_k_are_chosen_to_be_in_parts(rocm: RocmTorch, shared: bool) -> None:
+    m, n, k = 9, 24, 4224
+    a, b = rocm.whole(m, k) if shared else rocm.whole(2, m, k), rocm.whole(2, k, n, seed=1)
+    check_product(argus.matmul(a, b), a, b)
+    family = "bmm_nn_shared" if shared else "bmm_nn"
+    assert [name for name, _ in rocm.stub.launches] == [f"{family}_parts_", f"{family}_sum_"]
     assert not rocm.stub.findings
 
 
@@ -100,7 +122,7 @@ def test_a_product_without_a_kernel_for_the_device_is_refused(rocm: RocmTorch) -
             rocm.whole(2, 8, 16), rocm.whole(2, 16, 8), config="cdna3"
         ),
         "for operands such as those of `gemm_nn_f16`": lambda: argus.matmul(half, half, config="cdna3"),
-        "for operands such as those of `gemm_tn`": lambda: argus.matmul(b.mT, b, config="parts_2"),
+        "for operands such as those of `gemm_tn`": lambda: argus.matmul(b.mT, b, config="cdna3"),
     }
     for words, call in calls.items():
         with pytest.raises(ArgusError, match=words) as refused:

@@ -15,6 +15,7 @@ from argus.kernels.gemm import configuration
 from argus.kernels.grouped import grouped_nt
 from argus.kernels.rows.norms import layer_norm_bf16, layer_norm_f16, layer_norm_f32
 from argus.kernels.streamk import configuration as stream
+from argus.kernels.streamk_cdna3 import configuration as stream_cdna3
 from argus.language import bf16
 from argus.ops import targets
 from argus.ops.targets import KERNELS
@@ -37,7 +38,7 @@ def test_a_product_is_of_its_target(target: str) -> None:
     for m in SIZES:
         for k in (8, 1000, 8192):
             for name in choose("gemm_nt", (m, 1024, k), **plain):
-                found = configuration(name) or stream(name)
+                found = configuration(name) or stream(name) or stream_cdna3(name)
                 assert found is not None
                 assert found.target.name == target
 

@@ -1,53 +1,83 @@
-"""Split-K and stream-K on an MI300X, predicted beside undivided products: `parts` of static_performance.py."""
+"""Split-K and stream-K on an MI300X, predicted beside undivided products: `parts` of static_performance.py.
+
+python -m benchmarks.static_parts [FAMILY ...]
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import ceil
 from typing import Any
 
 from argus.core.cost.dies import DIE_MACHINES
 from argus.core.ir import Kernel
-from argus.kernels.cost_gfx942 import cheapest
-from argus.kernels.gemm import gemm
-from argus.kernels.schedules.stream_cdna3 import CDNA3
-from argus.kernels.streamk import gemm_streams
-from argus.ops.choice_gfx942 import select_parts
+from argus.kernels.schedules.stream_cdna3 import CDNA3, Cdna3Stream
+from argus.kernels.streamk_cdna3 import FAMILIES, configuration
+from argus.ops.choice_gfx942 import candidates, select_parts
+from argus.ops.matmul import FAMILIES as UNDIVIDED
 from argus.runtime.machine.launch import MachineCode
-from argus.runtime.machine.performance import Performance, built, of_code
+from argus.runtime.machine.performance import built, of_code
 
 MACHINE = "MI300X"
 SHAPES: tuple[tuple[int, int, int], ...] = (
     (512, 512, 16384), (1024, 1024, 8192), (128, 4096, 8192), (2560, 2560, 16384), (4096, 4096, 4096),
 )  # fmt: skip
 """M, N and K of products of few tiles, and of one that fills the GPU."""
+OTHERS: Mapping[str, Sequence[tuple[int, ...]]] = {
+    "gemm_nt": (*SHAPES, (500, 514, 16384), (512, 512, 16382), (511, 511, 16381)),
+    **dict.fromkeys(("gemm_nn", "gemm_tn", "gemm_tt"), SHAPES),
+    **dict.fromkeys(("bmm_nt", "bmm_nn", "bmm_tn", "bmm_tt"), ((4, 512, 512, 8192), (16, 512, 512, 8192))),
+}
+"""Sizes by family, of batches with the number of products ahead; rows of some are no whole vectors."""
 
 
-def parts(undivided: Callable[[object, str, int, int, int], Performance]) -> dict[str, Any]:
-    """Of each shape, the times of all divisions of K, both launches added up. undivided: predicts a configuration."""
-    single = {name: each for name, each in gemm.configs.items() if each.target.name == "gfx942"}
+def parts(families: Sequence[str] = tuple(OTHERS)) -> dict[str, Any]:
+    """The time of each product undivided, and those of all divisions of K, both launches added up."""
     rows: list[dict[str, Any]] = []
-    for shape in SHAPES:
-        name, chosen = cheapest(single, *shape), select_parts(*shape)
-        whole = undivided(single[name], MACHINE, *shape).predicted.microseconds
-        times = {each: round(_in_parts(each, *shape), 1) for each in CDNA3}
-        best = min(times, key=lambda each: times[each])
-        rows.append({"shape": shape, "undivided": [name, round(whole, 1)], "parts": times, "chosen": chosen})
-        shown = ", ".join(f"{each} {time:.0f}" for each, time in times.items())
-        print(f"{shape}: {name} {whole:.0f} us; {shown}; least {best}, chosen {chosen or name}", flush=True)
+    for family in families:
+        for sizes in OTHERS[family]:
+            turned = {"a_transposed": "_t" in family, "b_transposed": family.endswith("n")}
+            chosen, name = select_parts(family, *sizes, **turned), candidates(family, sizes, **turned, device="")[-1]
+            whole = _time(_undivided(family, name), dict(zip("ZMNK"[-len(sizes) :], sizes, strict=True)))
+            every = CDNA3 if chosen is None or chosen in CDNA3 else {chosen: configuration(chosen)}
+            times = {n: round(_in_parts(family, n, each, sizes), 1) for n, each in every.items() if each is not None}
+            best = min(times, key=lambda each: times[each])
+            rows.append({"family": family, "sizes": sizes, "undivided": [name, round(whole, 1)],
+                         "parts": times, "chosen": chosen})  # fmt: skip
+            shown = ", ".join(f"{each} {time:.0f}" for each, time in times.items())
+            least = f"least {best}, chosen {chosen or name}"
+            print(f"{family} {sizes}: {name} {whole:.0f} us; {shown}; {least}", flush=True)
     return {"rows": rows}
 
 
+Launches = tuple[tuple[Kernel, MachineCode], ...]
+
+
 @cache
-def _launches(name: str) -> tuple[tuple[Kernel, MachineCode], ...]:
-    return tuple((each.kernel, built(each.kernel)) for each in gemm_streams.trace(name).launches)
+def _undivided(family: str, name: str) -> Launches:
+    kernel = UNDIVIDED[family].trace(name)
+    return ((kernel, built(kernel)),)
 
 
-def _in_parts(name: str, m: int, n: int, k: int) -> float:
+@cache
+def _launches(family: str, name: str, config: Cdna3Stream) -> Launches:
+    return tuple((each.kernel, built(each.kernel)) for each in FAMILIES[family].instance(config, name).launches)
+
+
+def _in_parts(family: str, name: str, config: Cdna3Stream, sizes: tuple[int, ...]) -> float:
     """Microseconds of both launches of a configuration, one after the other."""
-    runs = CDNA3[name].runs
+    runs, (*batch, m, n, k) = config.runs, sizes
     count = ceil(ceil(m / runs.rows) * ceil(n / runs.columns) * runs.chunks / runs.run)
-    sizes = {"M": m, "N": n, "K": k, "P": count, "S": runs.max_tiles, "R": runs.rows, "W": runs.columns}
-    found = (of_code(kernel, made, sizes, DIE_MACHINES[MACHINE]) for kernel, made in _launches(name))
+    named = {"M": m, "N": n, "K": k, "P": count, "S": runs.max_tiles, "R": runs.rows, "W": runs.columns}
+    return _time(_launches(family, name, config), named | dict(zip("Z", batch, strict=False)))
+
+
+def _time(launches: Launches, sizes: Mapping[str, int]) -> float:
+    found = (of_code(kernel, made, sizes, DIE_MACHINES[MACHINE]) for kernel, made in launches)
     return sum(each.predicted.microseconds for each in found)
+
+
+if __name__ == "__main__":
+    parts(sys.argv[1:] or tuple(OTHERS))

@@ -35,7 +35,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -332,7 +332,7 @@ COMMANDS: Mapping[str, Callable[[], Row]] = {
     "models": models,
     "stagger": stagger,
     "rescaling": rescaling,
-    "parts": partial(parts, predicted),
+    "parts": parts,
     "resources": resources,
 }
 LIMITED: Mapping[str, Callable[[Limits], Row]] = {"products": products, "ladders": ladders}

@@ -24,6 +24,8 @@ from argus.interp.gfx942.state import LANES, Array, Group, Wave
 
 LINE = 128
 """Bytes of a cache line [AMD CDNA 3 white paper]."""
+VECTOR_CACHE = 32 * 1024
+"""Bytes of a compute unit's vector cache [AMD CDNA 3 white paper]."""
 _LOCAL = re.compile(r"ds_(read|write)(2?)(st64)?_[bui](\d+)")
 _GLOBAL = re.compile(r"(?:global|buffer|flat|scratch)_(load|store|atomic)_(\w+)")
 _BYTES = {

@@ -21,6 +21,7 @@ from argus.interp.gfx942.code_object import CodeObject, Descriptor
 from argus.interp.gfx942.dispatch import Extents, Triple
 from argus.interp.gfx942.instruction import Instruction
 from argus.interp.gfx942.state import LANES
+from argus.interp.gfx942.timing.accesses import LINE, VECTOR_CACHE, global_access
 from argus.interp.gfx942.timing.operations import Operation, Shares, operation
 from argus.interp.gfx942.timing.simulate import UNITS, Rates, Resource, Simulated, combined, simulate
 from argus.interp.gfx942.timing.trace import Given, Trace, WaveTrace, follow
@@ -99,7 +100,7 @@ def predict(code: CodeObject, launch: Launch, model: DieMachine) -> CodePredicti
         notes.append("accesses to scratch memory are taken for cache hits")
     header = _headers(trace)
     shares = _shares(code, launch, model, trace, header, resident)
-    operations = _operations(trace, shares, model)
+    operations = _operations(trace, shares, header, resident, model)
     total = _whole(launch, model, trace, operations, header, resident)
     return _finished(launch, model, trace, total, resident, why, tuple(notes))
 
@@ -241,9 +242,11 @@ def _shares(
     return found
 
 
-def _operations(trace: Trace, shares: Mapping[int, Shares], model: DieMachine) -> list[dict[int, Operation]]:
+def _operations(
+    trace: Trace, shares: Mapping[int, Shares], headers: Sequence[int], resident: int, model: DieMachine
+) -> list[dict[int, Operation]]:
     """Of each wave, its operations by address."""
-    own = _own_lines(trace)
+    own = _own_lines(trace, headers, resident)
     everywhere = Shares(1.0, 1.0)
     return [
         {
@@ -254,16 +257,39 @@ def _operations(trace: Trace, shares: Mapping[int, Shares], model: DieMachine) -
     ]
 
 
-def _own_lines(trace: Trace) -> dict[int, float]:
-    """Of each access, the share of its lines that are the workgroup's first request: the vector cache has others."""
-    places = {at for wave in trace.waves for at in wave.accesses}
+def _own_lines(trace: Trace, headers: Sequence[int], resident: int) -> dict[int, float]:
+    """Of each access, the share of its lines that the workgroup has not requested just before: the vector cache has
+    the others, of loads as far back as a workgroup's part of it reaches, but not of loads ahead of the loop.
+    """
+    room = max(1, VECTOR_CACHE // LINE // resident)
+    again = {at for wave, header, _ in _distinct(trace, headers) for at in _loop(wave, header)}
     found: dict[int, float] = {}
-    for at in places:
+    held: dict[int, None] = {}
+    inside = False
+    for at in dict.fromkeys(at for wave in trace.waves for at in wave.accesses):
         lines = [wave.accesses[at].lines for wave in trace.waves if at in wave.accesses]
         every = sum(map(len, lines))
-        if every:
-            found[at] = len(np.unique(np.concatenate(lines))) / every
+        if not every:
+            continue
+        if inside != (at in again):
+            inside = not inside
+            held.clear()
+        distinct = np.unique(np.concatenate(lines)).tolist()
+        access = global_access(trace.steps[at].instruction.row.name)
+        stores = access is not None and access.stores
+        found[at] = sum(stores or line not in held for line in distinct) / every
+        for line in () if stores else distinct:
+            held.pop(line, None)
+            held[line] = None
+        for line in list(held)[: max(0, len(held) - room)]:
+            del held[line]
     return found
+
+
+def _loop(wave: WaveTrace, header: int) -> frozenset[int]:
+    """The addresses of the first iteration of a wave's loop."""
+    visits = _visits(wave, header)[:2]
+    return frozenset(wave.at[slice(*visits)]) if len(visits) > 1 else frozenset()
 
 
 # -- result --------------------------------------------------------------------------------------------------------

@@ -47,6 +47,8 @@ _LOADS = "\n".join(
     f"global_load_dwordx4 v[{60 + 4 * n}:{63 + 4 * n}], v5, s[4:5] offset:{1024 * (n % 4)}" for n in range(4)
 )
 _SHORT = _PRODUCTS.splitlines()[0]
+_LOAD, _NEXT = "global_load_dwordx4 v[60:63], v5, s[4:5]\n", "v_add_u32_e32 v5, 0x1000, v5\n"
+_BACK = "v_subrev_u32_e32 v5, 0xc000, v5\n"
 # For each kernel: how lanes address LDS, and the loop.
 BODIES: Mapping[str, tuple[str, str]] = {
     "products": (_LINEAR, _PRODUCTS),
@@ -56,6 +58,9 @@ BODIES: Mapping[str, tuple[str, str]] = {
     "swizzled": (_SWIZZLED, f"{_READS}\ns_waitcnt lgkmcnt(0)\n{_PRODUCTS}"),
     "loads": (_LINEAR, f"{_LOADS}\ns_waitcnt vmcnt(16)\n{_SHORT}"),
     "shared_loads": (_LINEAR, f"{_LOADS}\ns_waitcnt vmcnt(16)\n{_SHORT}"),
+    "lines_of_one_load": (_LINEAR, (_LOAD + _NEXT) * 24),
+    "lines_of_two_loads": (_LINEAR, (2 * _LOAD + _NEXT) * 12),
+    "lines_of_loads_apart": (_LINEAR, 12 * (_LOAD + _NEXT) + _BACK + 12 * (_LOAD + _NEXT)),
     "one_buffer": (_LINEAR, f"{_LOADS.splitlines()[0]}\ns_waitcnt vmcnt(0)\n{_PRODUCTS}"),
     "two_buffers_of_one": (_LINEAR, f"s_waitcnt vmcnt(0)\n{_LOADS.splitlines()[0]}\n{_PRODUCTS}"),
 }  # fmt: skip
@@ -125,6 +130,15 @@ def test_lines_that_workgroups_share_come_once_to_each_die(code: CodeObject) -> 
     assert own.limit == "memory"
     assert shared.microseconds < 0.5 * own.microseconds
     assert shared.busy["lines"] > own.busy["lines"]
+
+
+@pytest.mark.share(4)
+def test_lines_that_a_workgroup_has_just_requested_are_in_the_vector_cache(code: CodeObject) -> None:
+    one, two, apart = (found(code, f"lines_of_{name}") for name in ("one_load", "two_loads", "loads_apart"))
+
+    assert one.limit == two.limit == apart.limit == "memory"
+    assert two.microseconds < 0.6 * one.microseconds
+    assert 0.95 < apart.microseconds / one.microseconds < 1.05
 
 
 def test_operands_that_fit_into_the_last_level_cache_are_not_fetched_from_memory(code: CodeObject) -> None:

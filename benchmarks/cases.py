@@ -121,15 +121,17 @@ def _journal(path: Path) -> Iterator[tuple[str, Answer]]:
         yield entry["case"], (entry["digest"], entry["rows"])
 
 
-def digest_of(kernels: Sequence[Kernel], *folders: str) -> str:
-    """Of the texts that builds of gfx942 kernels choose from, and of the sources in folders of `argus`."""
+def digest_of(kernels: Sequence[Kernel], *folders: str, without: str = "") -> str:
+    """Of the texts that builds of gfx942 kernels choose from, and of the sources in folders of `argus` but for one."""
     found = sha256()
     for kernel in kernels:
         for text in compiled_texts(kernel):
             found.update(text.encode())
+    sources = ROOT / "argus"
     for folder in folders:
-        for path in sorted((ROOT / "argus" / folder).rglob("*.py")):
-            found.update(path.read_bytes())
+        for path in sorted((sources / folder).rglob("*.py")):
+            if not without or not path.is_relative_to(sources / without):
+                found.update(path.read_bytes())
     return found.hexdigest()[:16]
 
 

@@ -24,6 +24,7 @@ from random import Random
 from typing import Any
 
 import built_variants
+import grouped_shapes
 import moe_h200
 from attrs import evolve, frozen
 from moe_h200 import CLOSE, GUARD, SUMS, SUMS_FP8, guarded
@@ -284,7 +285,7 @@ def calls_of(
         a = torch.randn((rows, depth), device="cuda", dtype=b.dtype)
         out = torch.full((rows, columns), float("nan"), device="cuda", dtype=b.dtype)
         given = Given(a, b, counts, integers_of(torch, counts, masked=False))
-        large = moe_h200.Shape("", tuple(counts), columns, depth), moe_h200.Given(a, b, given.integers)
+        large = grouped_shapes.Shape("", tuple(counts), columns, depth), moe_h200.Given(a, b, given.integers)
         in_parts = torch.randn((experts, most, depth), device="cuda", dtype=b.dtype)
         result = torch.empty((experts, most, columns), device="cuda", dtype=b.dtype)
         of_masked = Given(in_parts, b, counts, integers_of(torch, counts, masked=True))

@@ -23,7 +23,8 @@ from typing import Any
 import built_variants
 from attrs import frozen
 from built_variants import Loaded, Rows
-from moe_h200 import CLOSE, GUARD, SUMS, Shape, guarded, shapes
+from grouped_shapes import Shape, shapes
+from moe_h200 import CLOSE, GUARD, SUMS, guarded
 
 from argus.kernels.grouped_weights import FAMILIES
 from argus.language import bf16, f16

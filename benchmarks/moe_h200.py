@@ -3,20 +3,20 @@
 build: traces, verifies and compiles every configuration into build/moe_h200; needs no GPU. run: checks each against
 float64 on random numbers of rows, experts without rows among them, with a poisoned output between guard zones; that
 wrong offsets and wrong tiles are refused; then times it vs. torch's `_grouped_mm` and one cuBLAS product an expert,
-both in bf16, and torch's `_scaled_grouped_mm` of e4m3 with scales of rows and columns, for several ways to distribute
-rows: interleaved, in rounds of rotating order, in both regimes. `whole`: with its tiles computed and all integers
-checked on the GPU ahead of the launch, as `argus.grouped_matmul` does. Writes moe.json in `--out` and prints a table of
-ratios.
+both in bf16, torch's `_scaled_grouped_mm` of e4m3 with scales of rows and columns, and DeepGEMM in bf16 and in e4m3
+with scales of blocks if `benchmarks/peers/deep_gemm.py` has built it, for several ways to distribute rows: interleaved,
+in rounds of rotating order, in both regimes. `whole`: with its tiles computed and all integers checked on the GPU ahead
+of the launch, as `argus.grouped_matmul` does. Writes moe.json in `--out` and prints a table of ratios.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from itertools import accumulate
-from math import exp, inf, prod
+from math import inf, prod
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,6 +24,9 @@ from typing import Any
 import built_variants
 from attrs import evolve, frozen
 from built_variants import Loaded, Rows
+from grouped_shapes import Shape, shapes
+from peers import deep_gemm_calls
+from peers.deep_gemm import BF16, E4M3, grouped_product
 
 from argus.kernels import grouped, grouped_fp8
 from argus.kernels.schedules.grouped import BLOCK
@@ -44,20 +47,8 @@ KERNELS = {each.name: each for part in (grouped, grouped_fp8) for each in vars(p
 FP8, FP8_ROWS = "grouped_fp8_blocks", "grouped_fp8_rows"
 SAID = {FP8: "fp8 ", FP8_ROWS: "fp8 rows "}
 """What variants of a kernel are called in results."""
-
-
-@frozen
-class Shape:
-    """Rows of so many experts, N columns, and K. counts: of each expert's rows."""
-
-    name: str
-    counts: tuple[int, ...]
-    N: int
-    K: int
-
-    @property
-    def rows(self) -> int:
-        return sum(self.counts)
+THEIRS = {BF16: "grouped_nt", E4M3: FP8}
+"""Whose operands DeepGEMM's products of each type take."""
 
 
 def variants() -> dict[str, tuple[str, str]]:
@@ -68,39 +59,6 @@ def variants() -> dict[str, tuple[str, str]]:
 def build(chosen: argparse.Namespace) -> int:
     traced = {name: partial(KERNELS[kind].trace, config) for name, (kind, config) in variants().items()}
     return built_variants.build(chosen, FOLDER, traced)
-
-
-def distributed(rows: int, weights: Sequence[float], random: Random) -> tuple[int, ...]:
-    """Rows dealt out to experts at random by weight."""
-    counts = [0] * len(weights)
-    for expert in random.choices(range(len(weights)), weights, k=rows):
-        counts[expert] += 1
-    return tuple(counts)
-
-
-def shapes() -> list[Shape]:
-    """Those of reference figures, each by the distribution of those, equal counts, Zipf's law and a single expert."""
-    found: list[tuple[str, Shape]] = []
-    for experts, rows, columns, depth in (
-        (8, 8192, 14336, 4096),
-        (64, 16384, 2816, 2048),
-        (256, 32768, 4096, 7168),
-        (8, 32768, 14336, 4096),
-    ):
-        random = Random(experts * rows)  # noqa: S311 reason: a seed makes the counts repeatable
-        skewed = [exp(0.5 * random.gauss(0, 1)) for _ in range(experts)]
-        zipf = [1 / (1 + e) for e in range(experts)]
-        random.shuffle(zipf)
-        ways = {
-            "skewed": distributed(rows, skewed, random),
-            "uniform": (rows // experts,) * experts,
-            "zipf": distributed(rows, zipf, random),
-            "one": tuple(rows if e == experts // 2 else 0 for e in range(experts)),
-        }
-        name = f"E{experts} {rows // 1024}k"
-        found += [(way, Shape(f"{name} {way}", counts, columns, depth)) for way, counts in ways.items()]
-    order = [way for way, _ in found]
-    return [shape for _, shape in sorted(found, key=lambda pair: order.index(pair[0]))]
 
 
 # -- on the GPU ----------------------------------------------------------------------------------------------
@@ -324,9 +282,33 @@ def scaled_peer(torch: Any, given: Given) -> Callable[[], object]:  # noqa: ANN4
     return lambda: torch._scaled_grouped_mm(given.a, given.b.mT, of_a, of_b, offs=ends, **kind)
 
 
+def deep_gemm(torch: Any, shape: Shape, given: Given) -> deep_gemm_calls.Call | None:  # noqa: ANN401 reason: untyped
+    """DeepGEMM's product, of rows that are padded as it wants them before it is called; None if it is not built."""
+    product = grouped_product(BF16 if given.scales is None else E4M3, shape.counts, shape.N, shape.K)
+    kernel = deep_gemm_calls.load_if_built(product)
+    if kernel is None:
+        return None
+    places, experts = deep_gemm_calls.padded_rows(torch, shape.counts)
+    a = torch.zeros((product.m, shape.K), device="cuda", dtype=torch.bfloat16).to(given.a.dtype)
+    a.view(torch.uint8)[places] = given.a.view(torch.uint8)
+    scales = None
+    if given.scales is not None:
+        of_a = torch.zeros((given.scales[0].shape[0], product.m), device="cuda")
+        of_a[:, places] = given.scales[0]
+        scales = of_a, given.scales[1]
+    call = deep_gemm_calls.call(kernel, torch, a, given.b, scales, experts)
+    call.out.fill_(float("nan"))
+    kind = "grouped_nt" if scales is None else FP8
+    found = excess(torch, shape, given, kind, call()[places], SAMPLED)
+    print(f"{shape.name} DeepGEMM {product.dtype}: error {found:.2f} of what is allowed", flush=True)
+    return call
+
+
 def timed(torch: Any, kernels: Loaded, shape: Shape, rounds: int) -> Rows:  # noqa: ANN401 reason: untyped
     of = {kind: operands(torch, shape, kind) for kind in ("grouped_nt", FP8, FP8_ROWS)}
     calls = peers(torch, shape, of["grouped_nt"]) | {"torch e4m3": scaled_peer(torch, of[FP8_ROWS])}
+    others = {f"DeepGEMM {name}": deep_gemm(torch, shape, of[kind]) for name, kind in THEIRS.items()}
+    calls |= {name: call for name, call in others.items() if call is not None}
     theirs = tuple(calls)
     out = torch.empty((shape.rows, shape.N), device="cuda", dtype=torch.bfloat16)
     for name, kernel in kernels.items():

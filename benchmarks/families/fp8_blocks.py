@@ -1,4 +1,7 @@
-"""FP8 GEMM with scales of 1 x 128 of A and 128 x 128 of B vs. torch's scaled products: C = A @ B^T, e4m3."""
+"""FP8 GEMM with scales of 1 x 128 of A and 128 x 128 of B vs. torch's scaled products: C = A @ B^T, e4m3.
+
+Beside DeepGEMM too, at shapes for which `benchmarks/peers/deep_gemm.py` has built it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from typing import Any
 
 from families import fp8
 from families.gemm import Shape
+from peers import deep_gemm_calls
+from peers.deep_gemm import E4M3, Product
 
 __all__ = ["OUTPUT", "PEER", "SHAPES", "checked", "exact", "peers", "select", "sizes", "tensors", "variants"]
 
@@ -61,13 +66,30 @@ def peers(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], object
     """
     one = torch.ones(1, device="cuda")
     single = fp8.peers(torch, {**given, "scale_a": one, "scale_b": one})[fp8.PEER]
+    deep_gemm = _deep_gemm(torch, given)
     calls = _of_blocks(torch, given)
     if not _CHOSEN:
         _CHOSEN.append(next((name for name, call in calls.items() if _serves(name, given, call)), ""))
         print(f"the peer is torch's {_CHOSEN[0] or 'scaled_mm with one scale per matrix'}")
     if not _CHOSEN[0]:
-        return {PEER: single}
-    return {PEER: calls[_CHOSEN[0]], "scaled_mm of one scale": single}
+        return {PEER: single} | deep_gemm
+    return {PEER: calls[_CHOSEN[0]], "scaled_mm of one scale": single} | deep_gemm
+
+
+def _deep_gemm(torch: Any, given: Mapping[str, Any]) -> dict[str, Callable[[], object]]:  # noqa: ANN401 reason: untyped
+    """DeepGEMM's product, if it is built for this shape, and right.
+
+    Raises:
+        ValueError: it computes another product.
+    """
+    (m, k), (n, _) = given["A"].shape, given["B"].shape
+    kernel = deep_gemm_calls.load_if_built(Product(E4M3, m, n, k))
+    if kernel is None:
+        return {}
+    call = deep_gemm_calls.call(kernel, torch, given["A"], given["B"], (given["scale_a"], given["scale_b"]))
+    if not _is_right(given, call()):
+        raise ValueError("DeepGEMM computes another product")
+    return {"DeepGEMM": call}
 
 
 def _serves(name: str, given: Mapping[str, Any], call: Callable[[], Any]) -> bool:

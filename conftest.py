@@ -58,6 +58,7 @@ def _of_default(items: list[pytest.Item], root: Path) -> set[pytest.Item]:
         if share is None:
             kept.add(item)
         else:
-            groups[item.nodeid.partition("[")[0], share.args[0]].append((item.nodeid, item))
+            group = share.kwargs.get("among", item.nodeid.partition("[")[0])
+            groups[group, share.args[0]].append((item.nodeid, item))
     seed = commit(root)
     return kept.union(*(drawn(cases, one_in, seed) for (_, one_in), cases in groups.items()))

@@ -32,6 +32,7 @@ MARKS = {
 }
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_texts_of_right_programs_agree_with_the_interpreter(family: str) -> None:
     drawn = random.Random(family)  # noqa: S311 reason: a seed makes failures repeatable

@@ -54,6 +54,7 @@ def test_most_shapes_are_compared() -> None:
     assert len(compared_names()) >= 12
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", sorted(ROLES))
 def test_events_of_proved_kernels(name: str) -> None:
     assert held(ROLES[name], 4, 7) == ""

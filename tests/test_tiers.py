@@ -20,6 +20,13 @@ def test_many(number): pass
 @pytest.mark.parametrize("number", range(16))
 def test_both(number, solver): pass
 
+@pytest.mark.share(3, among="pairs")
+def test_one(): pass
+
+@pytest.mark.share(3, among="pairs")
+@pytest.mark.parametrize("number", range(4))
+def test_other(number): pass
+
 @pytest.mark.nightly
 def test_dear(): pass
 
@@ -51,8 +58,8 @@ def test_no_commit_without_git(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "passed"),
     [
-        ((), 2 + 16 + 2 + 1),
-        (("--tier", "all"), 8 + 32 + 1 + 1),
+        ((), 2 + 16 + 2 + 2 + 1),
+        (("--tier", "all"), 8 + 32 + 5 + 1 + 1),
         (("test_suite.py::test_dear",), 1),
         (("test_suite.py::test_many",), 8),
     ],

@@ -37,7 +37,7 @@ def text_of(kernel: Kernel) -> str:
     return cuda_text(kernel).text if kernel.target.name == "sm_90a" else hip_text(kernel)
 
 
-@pytest.mark.share(48)
+@pytest.mark.share(96)
 @every_kernel
 def test_it_compiles(exported: Exported, tmp_path: Path) -> None:
     made = build(exported.trace(), directory=tmp_path, lines=False)

@@ -91,7 +91,7 @@ def test_locals_of_the_emitter_are_not_a_users(file: str) -> None:
     assert differences(of(file), renamed(of(file), file)) == []
 
 
-@pytest.mark.share(32)
+@pytest.mark.share(64)
 @pytest.mark.parametrize("file", FILES)
 def test_other_names_change_nothing_else(file: str) -> None:
     made = of(file)

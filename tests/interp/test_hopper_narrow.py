@@ -46,6 +46,7 @@ def without(kernel: Kernel, kind: type[Stmt], number: int) -> Kernel:
     return evolve(kernel, prologue=tuple(shorter if stmt is loop else stmt for stmt in kernel.prologue))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("kind", "number", "code"),
     [(Fence, 0, "I12"), (Sync, 0, "I12"), (Wait, 0, "I10")],

@@ -113,6 +113,7 @@ def test_scan(config: str, length: int) -> None:
         assert np.allclose(outcome.arrays["Y"], wide(x).cumsum(1), rtol=0, atol=1e-4)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
@@ -191,6 +192,7 @@ def test_products_at_other_places_are_reported() -> None:
     assert found.message.startswith("element [0, 0, 0, 0] of `Y` is not the sum of its products: 48 of 48 are missing")
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("config", ["hopper", "cdna3"])
 @pytest.mark.parametrize(
     ("name", "family"), [("depthwise", "depthwise"), ("max_pool", "max_pool"), ("max_pool", "average_pool")]

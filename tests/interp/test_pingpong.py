@@ -73,6 +73,7 @@ def test_a_twin_is_caught_on_every_schedule_and_refuted(edit: str, code: str) ->
     assert judged(edit) == code
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("edit", ["operand wait 0 1", *(f"barrier {number}" for number in range(4))])
 def test_redundant_synchronisation_may_be_removed(edit: str) -> None:
     """A wait that the next one covers, and the barriers that are schedule and not safety."""

@@ -60,6 +60,7 @@ def test_every_directed_schedule_is_right(consumers: int, stages: int, lag: int)
     assert_right(Config(stages, consumers, lag), ROLES_DIRECTED)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("consumers", [1, 2])
 def test_stores_through_boxes_are_right(consumers: int) -> None:
     assert_right(Config(2, consumers, bn=32, by_tma=True), ROLES_DIRECTED)
@@ -82,7 +83,7 @@ def test_ragged_sizes_are_right(depth: int) -> None:
     assert_right(Config(3, 1, bn=32, by_tma=True), ROLES_DIRECTED[::5], {"M": 65, "N": 24, "K": depth})
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(13)
 @pytest.mark.parametrize(
     ("fault", "code", "text"),
     [

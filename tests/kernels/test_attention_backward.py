@@ -84,6 +84,7 @@ WIDE = ((1, 2, 70, 1, 130), 256)
 RUNS = [*((sizes, 64, config) for config in configs(64) for sizes in EVERY), *((*WIDE, config) for config in CONFIGS)]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("sizes", "width", "config"),
     [pytest.param(*run, marks=[pytest.mark.nightly] if run[1] > 64 or run[2] in ADDED[1:] else []) for run in RUNS],

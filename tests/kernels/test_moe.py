@@ -67,7 +67,7 @@ def gelu(x: Array) -> Array:
     return x / 2 * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 @pytest.mark.parametrize("tokens", [3, 70])
 def test_the_interpreter_computes_the_layer(dtype: str, activation: Any, config: str, tokens: int) -> None:  # noqa: ANN401 reason: a name

@@ -101,6 +101,7 @@ MIXES = [
 ]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("config", MASKS)
 @pytest.mark.parametrize(("queries", "keys", "heads", "groups", "width"), MIXES)
 def test_the_interpreter_computes_gradients_of_each_sequence(

@@ -24,6 +24,7 @@ QUICK = {("gemm_nt", "skinny"), ("gemm_tn_f16", "split_2"), ("gemm_nn", "stream_
 NO_RUNS = evolve(Budget(), runs=0)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("family", "config"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )

@@ -119,7 +119,7 @@ SIZES = ({"R": 1, "N": 4}, {"R": 9, "N": 44}, {"R": 2, "N": 64}, {"R": 3, "N": 0
 TYPES = ("bf16", "f16", "f32")
 
 
-@pytest.mark.share(20)
+@pytest.mark.share(40)
 @pytest.mark.parametrize(
     ("cfg", "name"),
     [pytest.param(c, n, id=f"{kind}-{n}") for kind, c in SMALL.items() for n in FAMILIES if serves(c, n)],
@@ -294,7 +294,7 @@ OF_WHOLE_PARTS = {
 OF_CHUNKS = {"the last chunk alone", "chunks without a carry", "sums without a rescale"}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     family, module, edit = EDITS[name]

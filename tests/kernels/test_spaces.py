@@ -51,7 +51,7 @@ CONFIGS: tuple[Config, ...] = (
 each_config = pytest.mark.parametrize("config", CONFIGS, ids=name_of)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(10)
 @each_config
 def test_each_technique_is_proved(config: Config) -> None:
     assert configuration(name_of(config)) == config

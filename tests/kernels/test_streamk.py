@@ -61,7 +61,7 @@ def streams(chunks: int, run: int, peers: int = 1) -> Program:
     return gemm_streams.instance(config, "trial")
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("peers", [1, 2])
 @pytest.mark.parametrize(("chunks", "run"), SHARES)
 def test_any_split_of_a_tile_is_proved(chunks: int, run: int, peers: int) -> None:

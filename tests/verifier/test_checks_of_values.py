@@ -199,6 +199,7 @@ BY_FORMULA: tuple[tuple[str, str, Patch], ...] = (
 """Wrong kernels that a run refutes by their formula alone, and the invariant that is broken: tags do not say all."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("twin", "code", "switch_off"), BY_FORMULA, ids=[twin for twin, *_ in BY_FORMULA])
 def test_tags_without_a_formula_slip_past_without_their_check(
     twin: str, code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch

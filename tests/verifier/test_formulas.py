@@ -40,7 +40,7 @@ def nothing_differs(found: Exact, _expected: Exact, _allowed: Exact) -> BoolArra
     return np.zeros(found.shape, np.bool_)
 
 
-@pytest.mark.share(20)
+@pytest.mark.share(40)
 @pytest.mark.parametrize("path", WRONG, ids=named)
 def test_only_the_comparison_refutes_a_wrong_twin(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (template,) = templates(path)

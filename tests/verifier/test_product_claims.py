@@ -70,7 +70,7 @@ def test_products_are_proved_by_values(name: str) -> None:
     assert isinstance(verdict(load_edited(kernel, edit).trace()), Proved)
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(25)
 @pytest.mark.parametrize("name", WRONG)
 def test_other_products_are_not_proved(name: str) -> None:
     kernel, edit = WRONG[name]

@@ -222,6 +222,7 @@ CASES = (
 )
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("twin", "switch_off"), CASES, ids=[twin for twin, _ in CASES])
 def test_a_twin_slips_past_without_its_check(
     twin: str, switch_off: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch

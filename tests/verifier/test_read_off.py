@@ -70,7 +70,7 @@ EDITS: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_is_not_proved(name: str) -> None:
     path, old, new = EDITS[name]

@@ -72,6 +72,7 @@ def test_a_listing_is_proved(listing: Exported) -> None:
 PROGRAMS = tuple(dict.fromkeys(each.program for each in listed("proved") if each.program is not None))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.name)
 def test_a_program_of_a_listing_is_proved(program: Program) -> None:
     report = verify_program(program, solver="z3")
@@ -79,6 +80,7 @@ def test_a_program_of_a_listing_is_proved(program: Program) -> None:
     assert all(isinstance(each.verdict, Proved) for each in report.launches)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "listing", [each for each in listed("traced") if each.program is None], ids=lambda each: each.name
 )

@@ -45,6 +45,7 @@ def test_all_obligations_of_an_exchange_are_present() -> None:
     assert {"I5", "I6", "I8", "I9", "I15"} <= {each.invariant for each in found.obligations}
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("edit", "broken"),
     [

@@ -121,6 +121,7 @@ def of_other_rounds(kernel: Kernel) -> Kernel:
     return changed(kernel, loops.inner, body=moved.body)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("edit", [of_another_sum, of_other_rounds])
 def test_a_role_in_other_segments_is_not_proved(edit: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401 reason: a function above
     kernel = edit(products())

@@ -141,6 +141,7 @@ RIGHT: tuple[Move, ...] = (
 )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("move", RIGHT, ids=lambda each: each.__name__)
 def test_every_tile_is_stored_once(move: Move) -> None:
     made = moved(move)
@@ -226,6 +227,7 @@ WRONG: tuple[Move, ...] = (
 )
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("move", WRONG, ids=lambda each: each.__name__)
 def test_other_tile_enumerations_are_not_proved(move: Move) -> None:
     made = moved(move)

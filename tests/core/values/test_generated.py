@@ -102,7 +102,7 @@ def _compares(of: Expr) -> bool:
 _CASES = settings(deadline=None, max_examples=150)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("name", [*TRANSFORMATIONS, *EDITS])
 @_CASES
 @given(of=expressions(), place=st.integers(0, 3))

@@ -48,6 +48,7 @@ def condition(random: Random, depth: int = 2) -> Cond:
             return random.choice((le, lt, eq))(integer(random), integer(random))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_what_a_test_implies_holds_where_it_does(seed: int) -> None:
     random, implied = Random(seed), 0  # noqa: S311 reason: no cryptography

@@ -218,7 +218,7 @@ for address in (("127.0.0.1", {port}), ("192.0.2.1", 80), ("1.1.1.1", 53)):
 # -- time and memory -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6, among="endless loops")
 @pytest.mark.parametrize(
     "loop",
     [
@@ -230,7 +230,7 @@ def test_an_endless_loop_of_python_is_stopped(on: Name, loop: str) -> None:
     refused(ran(loop, tracing=SHORT, on=on), "E006", "E942")
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(6, among="endless loops")
 @pytest.mark.parametrize(
     "loop", ["10 ** 10 ** 8", "import re\nre.match('(a*)*b', 'a' * 64)", "import time\ntime.sleep(600)"]
 )

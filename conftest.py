@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import defaultdict
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 from hypothesis import settings
 
 from tests.tiers import TIERS, commit, drawn
+
+_YOUNG = 20_000
+"""New objects between two passes of the collector, at least: tests make few cycles."""
 
 # Ahead of NumPy: the interpreter's products are so small that threads would spend their time in waiting for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -33,6 +37,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Before Hypothesis reads its own options, of which `--hypothesis-profile` has the last word."""
     settings.load_profile(str(config.getoption("--tier")))
+    gc.disable()  # until all tests are collected: what they import lives to the end
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """The collector passes over what is there by now: its passes over that were a third of collecting the tests."""
+    gc.freeze()
+    gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
+    gc.enable()
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from argus.core.proof.sync.roles import obligations
+from argus.core.query import Budget
 from argus.core.verdict import Proved, Unknown
 from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
@@ -16,7 +18,7 @@ def nothing(*_: object) -> tuple[()]:
 
 def test_a_counter_that_may_wrap_is_reported_with_the_missing_assumption() -> None:
     (template,) = templates(CORPUS / "unknown" / "three_slots_of_a_counter_that_wraps.py")
-    verdict = verify(template, solver="z3").verdict
+    verdict = verify(template, solver="z3", budget=evolve(Budget(), runs=8)).verdict
     assert isinstance(verdict, Unknown)
     assert "3 stages lose their order" in verdict.reason
     assert "`assume` that L*((N + 15) // 16)*((M + 63) // 64)*((K + 15) // 16) is below 2^32" in verdict.reason

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 
 from argus.core import algebra
 from argus.core.ir import Kernel, View
 from argus.core.ir.surgery import objects_of
 from argus.core.proof.sync.roles import obligations
 from argus.core.proof.sync.roles.one_stage import with_stage_axes
+from argus.core.query import Budget
 from argus.core.verdict import Proved, Unknown
 from argus.verifier.kernel import verify
 from property_tests.role_programs import ROLES
@@ -67,4 +69,4 @@ def unchanged(kernel: Kernel) -> Kernel:
 
 def test_without_the_axis_the_ring_is_not_understood(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(obligations, "with_stage_axes", unchanged)
-    assert isinstance(verify(ROLES[PLAIN], solver="z3").verdict, Unknown)
+    assert isinstance(verify(ROLES[PLAIN], solver="z3", budget=evolve(Budget(), runs=8)).verdict, Unknown)

@@ -230,6 +230,11 @@ def select_moe(rows: int, experts: int, *, blocks: bool) -> str:
     return "by_rows" if rows <= _SHARING_ROWS * experts else "columns_256"
 
 
+def select_moe_gradient(rows: int, experts: int) -> str:
+    """For `argus.kernels.moe_gradient`: row by row where experts have few rows."""
+    return "by_rows" if rows <= _SHARING_ROWS * experts else "columns_256"
+
+
 def select_by_mask(*, causal: bool) -> str:
     """For `argus.kernels.packed_attention` and its gradients, which have a configuration for each mask."""
     return "causal" if causal else "full"

@@ -75,18 +75,26 @@ def of_matrices(how: Gradient, a: Any, b: Any, given: Any, offsets: Any) -> Any:
     does not affect the matrices of other experts, and those of experts without rows are 0. Raises ArgusError like
     `launch`.
     """
-    (rows, depth), (experts, _, columns) = a.shape, b.shape
-    if 0 in (rows, depth, columns):
-        return b.new_empty((experts, depth, columns)).zero_()
     turned = not operand_of(b.mT).transposed  # (experts, columns, depth) in memory
-    x, g = (given, dense_rows(a)) if turned else (dense_rows(a), given)
-    high, wide = (columns, depth) if turned else (depth, columns)
-    program, config = FAMILIES[str(a.dtype)], kernels_for(OPERATOR, a).choose(wide)
-    sizes = (("M", rows), ("K", high), ("R", experts + 1), ("N", wide), ("E", experts))
-    candidate = Candidate(f"{program.name}_{a.dtype}", config, partial(_traced, program, config))
-    plan = Plan((((experts, high, wide), a.dtype),), sizes, (candidate,), _named, promises=how.promises)
-    found, _ = launch(plan, (x, g, offsets), how.unproved)
+    x, g = (given, a) if turned else (a, given)
+    found = summed_over_rows(x, g, offsets, how.promises, how.unproved)
     return found.mT if turned else found
+
+
+def summed_over_rows(x: Any, g: Any, offsets: Any, promises: Promises, unproved: Unproved) -> Any:  # noqa: ANN401 reason: torch's
+    """For each expert, the product of its rows of `x`, transposed, with those of `g`: (experts, K, N), row-major.
+
+    x, g: (M, K) and (M, N), sorted by expert; offsets: int32, one more than there are experts. Raises ArgusError like
+    `launch`.
+    """
+    (rows, high), wide, experts = x.shape, g.shape[1], offsets.shape[0] - 1
+    if 0 in (rows, high, wide):
+        return x.new_empty((experts, high, wide)).zero_()
+    program, config = FAMILIES[str(x.dtype)], kernels_for(OPERATOR, x).choose(wide)
+    sizes = (("M", rows), ("K", high), ("R", experts + 1), ("N", wide), ("E", experts))
+    candidate = Candidate(f"{program.name}_{x.dtype}", config, partial(_traced, program, config))
+    plan = Plan((((experts, high, wide), x.dtype),), sizes, (candidate,), _named, promises=promises)
+    return launch(plan, (dense_rows(x), dense_rows(g), offsets), unproved)[0]
 
 
 def _traced(program: ProgramTemplate, config: str) -> Traced:

@@ -12,8 +12,11 @@ from argus.kernels import moe_fp8 as scaled
 from argus.kernels.schedules.grouped import BLOCK
 from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation
 from argus.language import ProgramTemplate
+from argus.ops.attention_gradient import is_wanted
 from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
 from argus.ops.expert_order import ExpertOrder, expert_order
+from argus.ops.moe_gradient import OPERATOR as GRADIENT
+from argus.ops.moe_gradient import Gradient, with_gradient
 from argus.ops.operands import KINDS, Tensor, copy_aligned
 from argus.ops.targets import kernels_for
 from argus.runtime.gpu.guards import Promises
@@ -78,8 +81,10 @@ def moe(
     torch, and the next call raises E402. "fetch": on the host, which waits for the GPU. "tell": as "stop", but the
     kernels then run on integers that their proof does not cover.
 
-    It runs on the current stream and does not support gradients. Unless integers are fetched, it may be captured in a
-    CUDA graph, which reads `topk_ids` when it runs.
+    It runs on the current stream. Unless integers are fetched, it may be captured in a CUDA graph, which reads
+    `topk_ids` when it runs. Without scales, autograd has its gradients, once: of `x`, `w_gate_up`, `w_down` and
+    `topk_weights`. What the layer computes between its products is computed again for them. Sums are made in fp32 and
+    in a fixed order; matrices of experts without rows have zeros.
 
     config: the schedule; by default the one expected to be fastest. unproved: "allow" also runs kernels that are
     neither proved nor refuted.
@@ -97,6 +102,11 @@ def moe(
     chosen, known = choice if config is None else config, SCHEDULES if scales is None else SCALED
     if chosen not in known:
         _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(known)}")
+    if scales is None and is_wanted(x, w_gate_up, w_down, topk_weights):
+        kernels_for(GRADIENT, x)  # ahead of the layer, which is of no use without it
+        forward = partial(moe, activation=activation, config=config, promises=promises, unproved=unproved)
+        how = Gradient(forward, activation, promises, unproved)
+        return with_gradient(how, x, w_gate_up, w_down, topk_ids, topk_weights)
     kind = x.dtype if scales is None else torch().bfloat16
     if 0 in (tokens, depth, both, choices):
         return x.new_empty((tokens, depth), dtype=kind).zero_()
@@ -156,7 +166,7 @@ def _check(operands: tuple[Tensor, ...], scales: tuple[Tensor, ...] | None) -> N
     elements = KINDS if scales is None else (_E4M3,)
     kinds = dict(zip(_SHAPES, (elements, elements, elements, _IDS, _WEIGHTS), strict=True))
     for (name, axes), tensor in zip(_SHAPES.items(), operands, strict=True):
-        _check_tensor(name, tensor, x, kinds[name])
+        _check_tensor(name, tensor, x, kinds[name], differentiable=scales is None)
         if len(tensor.shape) != len(axes):
             message = f"`{name}` expects {len(axes)} axes, found {len(tensor.shape)}"
             _refuse(message, f"pass ({', '.join(axes)})")
@@ -189,8 +199,12 @@ def _check_scales(scales: tuple[Tensor, ...], x: Tensor, shape: tuple[int, int, 
             _refuse(f"{name}: {tuple(tensor.shape)}, expected {extents}", "pass a scale for every block")
 
 
-def _check_tensor(name: str, tensor: Tensor, beside: Tensor, types: Collection[str]) -> None:
-    """Raises ArgusError (E401) for a tensor of another type, or device, or one that requires a gradient."""
+def _check_tensor(
+    name: str, tensor: Tensor, beside: Tensor, types: Collection[str], *, differentiable: bool = False
+) -> None:
+    """Raises ArgusError (E401) for a tensor of another type, or device, or one that requires a gradient that the layer
+    does not have.
+    """
     if not hasattr(tensor, "data_ptr"):
         _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
     if str(tensor.dtype) not in types:
@@ -198,8 +212,8 @@ def _check_tensor(name: str, tensor: Tensor, beside: Tensor, types: Collection[s
         _refuse(f"`{name}` expects elements of type {told}, found {tensor.dtype}", f"convert it to {next(iter(types))}")
     if not tensor.is_cuda:
         _refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
-    if tensor.requires_grad and torch().is_grad_enabled():
-        _refuse(f"`{name}` requires a gradient, which this layer lacks", "use `torch.no_grad()` or `.detach()`")
+    if tensor.requires_grad and not differentiable and torch().is_grad_enabled():
+        _refuse(f"`{name}` requires a gradient, which layers with scales lack", "use `torch.no_grad()` or `.detach()`")
     if tensor.device != beside.device:
         _refuse(f"`x` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
 

@@ -122,10 +122,10 @@ EDITS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "weights of the first choice": (moe_rows, "load(weights[t, j]", "load(weights[t, 0]"),
     "weights of the neighbour's token": (moe_rows, "load(weights[t, j]", "load(weights[t - t % 2, j]"),
-    "no weights": (moe_rows, "row.to(f32) * load(weights[t, j], by.axis())", "row.to(f32)"),
+    "no weights": (moe_rows, "else row.to(f32) * load(weights[t, j], by.axis()))", "else row.to(f32))"),
     "the last choice is left out": (moe_rows, "in loop(choices)", "in loop(choices - 1)"),
     "a choice too many": (moe_rows, "in loop(choices)", "in loop(choices + 1)"),
-    "the last row alone": (moe_rows, "acc[:] = acc + row", "acc[:] = row"),
+    "the last row alone": (moe_rows, "acc[:] = acc + (row", "acc[:] = (row"),
     "stored for the token before": (moe_rows, "Y[t].tile", "Y[t - t % 2].tile"),
     "stored in the columns before": (moe_rows, "Y[t].tile((width,), (n,))", "Y[t].tile((width,), (n - n % 2,))"),
     "blocks of columns left out": (moe_rows, "blocks = ceil_div(length, width)", "blocks = length // width"),
@@ -195,13 +195,18 @@ ORDERS = {
 }
 
 
-def edited(module: ModuleType, old: str, new: str) -> ProgramTemplate:
-    """The program where its own module has one edit."""
+def edited_module(module: ModuleType, old: str, new: str) -> ModuleType:
+    """The module of programs with one edit."""
     text = inspect.getsource(module)
     assert text.count(old) == 1, old
     made = ModuleType("edited")
     exec(compile(text.replace(old, new), module.__file__ or "", "exec", dont_inherit=True), made.__dict__)  # noqa: S102 reason: our module
-    return made.FAMILIES[FIRST[:2]]
+    return made
+
+
+def edited(module: ModuleType, old: str, new: str) -> ProgramTemplate:
+    """The program where its own module has one edit."""
+    return edited_module(module, old, new).FAMILIES[FIRST[:2]]
 
 
 @pytest.mark.share(48)

@@ -87,9 +87,10 @@ class Matrix:
         return self
 
     def new_empty(self, shape: tuple[int, ...], *, dtype: object = None) -> Self:
-        assert dtype in (None, self.dtype, np.float32)
-        kind = np.float32 if dtype is np.float32 else self.array.dtype
-        return evolve(self, array=aligned(np.full(shape, np.nan, kind)), shift=0, copies=None)
+        assert dtype in (None, self.dtype, np.float32, "torch.float32")
+        single = dtype in (np.float32, "torch.float32")
+        made = aligned(np.full(shape, np.nan, np.float32 if single else self.array.dtype))
+        return evolve(self, array=made, dtype="torch.float32" if single else self.dtype, shift=0, copies=None)
 
 
 def aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

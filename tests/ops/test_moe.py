@@ -172,7 +172,6 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a weight too few": ({"topk_weights": tensor(50, 1, dtype="torch.float32")}, "`topk_weights` is \\(50, 1\\)"),
     "ids that are no integers": ({"topk_ids": tensor(50, 2)}, "`topk_ids` expects elements of type torch.int32"),
     "weights that are integers": ({"topk_weights": integers(50, 2)}, "`topk_weights` expects elements"),
-    "a gradient": ({"x": evolve(tensor(50, 72), requires_grad=True)}, "`x` requires a gradient"),
     "the host's memory": ({"w_down": evolve(tensor(3, 72, 24), is_cuda=False)}, "expected a GPU"),
     "8 bits without scales": (of_8_bits() | {"scales": None}, "`x` expects elements of type"),
     "scales of 16 bits' elements": ({"scales": of_8_bits()["scales"]}, "`x` expects elements of type torch.float8"),

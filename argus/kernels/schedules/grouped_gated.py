@@ -63,8 +63,23 @@ def gated_element(a: Tensor, gate: Tensor, up: Tensor, activation: Activation, a
     return activated(activation, product(gate)) * product(up)
 
 
+Store = Callable[[Fragment, Fragment, Int, tuple[Int, Int], Tensor], None]
+"""What is done with the sums of both products of a tile: its number, the coordinate among parts of 64 rows, boxes."""
+
+
 def hopper_grouped_gated(problem: GroupedContraction, up: Tensor, activation: Activation, cfg: Grouped) -> None:
-    """Trace the schedule. up: the second factor's matrices; those of the problem are in the activation.
+    """Trace the schedule. up: the second factor's matrices; those of the problem are in the activation."""
+
+    def store(gated: Fragment, acc: Fragment, t: Int, at: tuple[Int, Int], boxes: Tensor) -> None:
+        store_until_end(ACTIVATIONS[activation](gated) * acc, problem.result(t), at, boxes)
+
+    hopper_grouped_pair(problem, up, cfg, store)
+    A, gate = problem.A, problem.B
+    problem.claim(lambda e, r, n: gated_element(A, gate, up, activation, (e, r, n)))
+
+
+def hopper_grouped_pair(problem: GroupedContraction, up: Tensor, cfg: Grouped, store: Store) -> None:
+    """The products of rows with two matrices of their expert, those of the problem and `up`.
 
     A tile of a problem has bn / 2 columns of both products.
     """
@@ -105,5 +120,4 @@ def hopper_grouped_gated(problem: GroupedContraction, up: Tensor, activation: Ac
                         ring.release()  # ... so release that stage
                 wgmma.wait(pending=0)
                 ring.release()
-                store_until_end(ACTIVATIONS[activation](gated) * acc, problem.result(t), (wg, n), boxes[wg])
-    problem.claim(lambda e, r, n: gated_element(A, gate, up, activation, (e, r, n)))
+                store(gated, acc, t, (wg, n), boxes[wg])

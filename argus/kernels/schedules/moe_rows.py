@@ -11,6 +11,7 @@ from argus.language import (
     Int,
     Layout,
     Tensor,
+    Value,
     assert_equals,
     assume,
     block_id,
@@ -70,13 +71,15 @@ class Routing:
     """Which sorted rows belong to which token: row inverse[t, j] is of token t and its expert ids[t, j].
 
     ids, inverse: (tokens, choices). starts: expert e has rows starts[e] to starts[e + 1] - 1. tokens: the token of each
-    row. All are promises, which each launch checks.
+    row. order: if given, of (rows,): the number t * choices + j of each row's choice. All are promises, which each
+    launch checks.
     """
 
     ids: Tensor
     starts: Tensor
     tokens: Tensor
     inverse: Tensor
+    order: Tensor | None = None
 
     def __attrs_post_init__(self) -> None:
         experts, rows, count = self.starts.shape[0] - 1, self.tokens.shape[0], self.ids.shape[0]
@@ -84,16 +87,22 @@ class Routing:
         promise(self.ids, lambda e: (e >= 0) & (e < experts))
         promise(self.starts, ascending=True, first=0, last=rows)
         promise(self.tokens, lambda t: (t >= 0) & (t < count))
+        if self.order is not None:
+            pairs = self.order.shape[0]
+            promise(self.order, lambda p: (p >= 0) & (p < pairs))
         promise(self.inverse, self._is_of)
 
     def _is_of(self, r: Int, t: Int, j: Int) -> Bool:
         """Whether r is a row of token t, and of its expert of choice j."""
         start, end = ends_of(self.starts, scalar(self.ids[t, j]))
-        return (start <= r) & (r < end) & eq(scalar(self.tokens[r]), t)
+        own = (start <= r) & (r < end) & eq(scalar(self.tokens[r]), t)
+        if self.order is None:
+            return own
+        return own & eq(scalar(self.order[r]), t * self.ids.shape[1] + j)
 
 
-def add_rows(D: Tensor, weights: Tensor, routing: Routing, Y: Tensor, cfg: RowSums) -> None:
-    """Y[t] = sum over j of weights[t, j] * D[inverse[t, j]], in f32."""
+def add_rows(D: Tensor, weights: Tensor | None, routing: Routing, Y: Tensor, cfg: RowSums) -> None:
+    """Y[t] = sum over j of weights[t, j] * D[inverse[t, j]], in f32. weights: None where all are 1."""
     inverse, length = routing.inverse, Y.shape[1]
     count, choices = inverse.shape
     assume(length % cfg.vector == 0, count < 1 << 28, D.shape[0] < 1 << 28)
@@ -105,7 +114,14 @@ def add_rows(D: Tensor, weights: Tensor, routing: Routing, Y: Tensor, cfg: RowSu
     acc = zeros(f32, by)
     for j in loop(choices):
         row = load(D[scalar(inverse[t, j])].tile((width,), (n,)), by, edge=0)
-        acc[:] = acc + row.to(f32) * load(weights[t, j], by.axis())
+        acc[:] = acc + (row.to(f32) if weights is None else row.to(f32) * load(weights[t, j], by.axis()))
     copy(acc.to(Y.dtype), Y[t].tile((width,), (n,)), edge=0)
-    of_rows, of_weights = elements(D), elements(weights)
-    assert_equals(Y, lambda t, k: total(lambda j: of_weights(t, j) * of_rows(scalar(inverse[t, j]), k), over=choices))
+
+    def element(t: Int, k: Int) -> Value:
+        def chosen(j: Int) -> Value:
+            row = elements(D)(scalar(inverse[t, j]), k)
+            return row if weights is None else elements(weights)(t, j) * row
+
+        return total(chosen, over=choices)
+
+    assert_equals(Y, element)

@@ -175,12 +175,11 @@ def loaded(given: Given, order: ExpertOrder, config: str) -> tuple[Any, Mapping[
     return load_candidate(candidate, 0, "refuse").kernel, sizes, named
 
 
-def within(torch: Any, shape: tuple[int, ...]) -> Any:  # noqa: ANN401 reason: untyped
+def within(torch: Any, shape: tuple[int, ...], dtype: Any = None) -> Any:  # noqa: ANN401 reason: untyped
     """A tensor of NaN with memory of its own around it, which a row too many may read."""
     count = prod(shape)
-    return torch.full((count + 2 * GUARD,), float("nan"), device="cuda", dtype=torch.bfloat16)[GUARD:][:count].view(
-        shape
-    )
+    held = torch.full((count + 2 * GUARD,), float("nan"), device="cuda", dtype=dtype or torch.bfloat16)
+    return held[GUARD:][:count].view(shape)
 
 
 def room(torch: Any, prepared: Any, named: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401 reason: untyped

@@ -38,6 +38,10 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Launched]:
         found = tuple(tensor(*shape, dtype=str(kind)) for shape, kind in plan.results)
         return found[0] if len(found) == 1 else found, None
 
+    def zeros(shape: tuple[int, ...], dtype: str, device: object) -> Matrix:
+        del device
+        return tensor(*shape, dtype=dtype)
+
     once = SimpleNamespace(once_differentiable=lambda backward: backward)  # pyright: ignore[reportUnknownLambdaType]  # any
     fake = SimpleNamespace(
         cuda=SimpleNamespace(get_device_properties=gpu(9)),
@@ -45,7 +49,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Launched]:
         is_grad_enabled=lambda: True,
         float32="torch.float32",
         int32="torch.int32",
-        zeros=lambda shape, dtype, device: tensor(*shape, dtype=dtype),  # pyright: ignore[reportUnknownLambdaType]  # any  # noqa: ARG005 reason: torch's
+        zeros=zeros,
     )
     monkeypatch.setitem(sys.modules, "torch", fake)
     for each in (module, gradient, of_matrices):

@@ -15,7 +15,6 @@ import json
 import statistics
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from itertools import product
@@ -26,7 +25,7 @@ from random import Random
 from typing import Any
 
 from attrs import evolve
-from moe_layer_h200 import WAYS, captured, within, wrong_orders
+from moe_layer_h200 import WAYS, captured, stops, within, wrong_orders
 from moe_layers import LAYERS as ALL
 from moe_layers import Given, Layer, composed, exact, made, routed
 
@@ -196,7 +195,7 @@ def is_refused(torch: Any, given: Given, order: ExpertOrder, promises: str) -> b
     kernel: Any = load_candidate(candidate, 0, "refuse").kernel
     experts, both, depth = given.both.shape
     sizes: Mapping[str, int] = sizes_of(order, experts, both // 2, depth)
-    prepared, refused = kernel.prepare(sizes), False
+    prepared = kernel.prepare(sizes)
     named = {"X": given.x, "W": given.both.view(experts, 2, both // 2, depth), "V": given.down, "G": given.x}
     named |= {"ids": order.ids, "weights": given.weights.view(-1), "starts": order.offsets, "tokens": order.tokens}
     named |= {"order": order.order, "inverse": order.inverse}
@@ -207,17 +206,7 @@ def is_refused(torch: Any, given: Given, order: ExpertOrder, promises: str) -> b
     named |= {name: within(torch, shape) for name, shape in shapes.items()}
     singles = {each.name: each.shape for each in prepared.workspaces if each.dtype == "f32"} | {"dw": order.ids.shape}
     named |= {name: within(torch, shape, single) for name, shape in singles.items()}
-    try:
-        prepared.bind(named, torch.cuda.current_stream().cuda_stream, promises)()
-        kernel.synchronise()
-    except argus.ArgusError as problem:
-        refused = problem.diagnostic.code == "E402"
-    torch.cuda.synchronize()
-    for each, _ in kernel.launches:  # one wrong integer breaks several contracts
-        for _ in each.launch.get("contracts", ()):
-            with suppress(argus.ArgusError):
-                each.guards.check()
-    return refused
+    return stops(torch, kernel, partial(prepared.bind, named), promises)
 
 
 Captured = tuple[Callable[[], object], list[Any]]

@@ -211,9 +211,14 @@ def refuses(torch: Any) -> bool:  # noqa: ANN401 reason: untyped
 def is_refused(torch: Any, given: Given, order: ExpertOrder, config: str, promises: str) -> bool:  # noqa: ANN401 reason: untyped
     kernel, sizes, named = loaded(given, order, config)
     prepared = kernel.prepare(sizes)
-    tensors, refused = room(torch, prepared, named), False
+    return stops(torch, kernel, partial(prepared.bind, room(torch, prepared, named)), promises)
+
+
+def stops(torch: Any, kernel: Any, bind: Callable[..., Callable[[], object]], promises: str) -> bool:  # noqa: ANN401 reason: untyped
+    """Whether a program refuses to run on its integers. bind: to a stream, and how they are checked."""
+    refused = False
     try:
-        prepared.bind(tensors, torch.cuda.current_stream().cuda_stream, promises)()
+        bind(torch.cuda.current_stream().cuda_stream, promises)()
         kernel.synchronise()
     except argus.ArgusError as problem:
         refused = problem.diagnostic.code == "E402"

@@ -30,13 +30,12 @@ FIRST: tuple[str, Literal["silu"], str] = ("bf16", "silu", "columns_256")
 BOTH = {config: part.FAMILIES for part in (moe, moe_few) for config in part.CONFIGS}
 """The programs by type and activation, by their configurations."""
 ALL = [(*key, config) for config, each in BOTH.items() for key in each]
-QUICK = {FIRST}
 Array = np.ndarray[Any, Any]
 
 
 @pytest.mark.parametrize(
     ("dtype", "activation", "config"),
-    [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL],
+    [pytest.param(*each, marks=pytest.mark.share(2) if each == FIRST else pytest.mark.nightly) for each in ALL],
 )
 def test_every_configuration_is_proved(dtype: str, activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
     report = verify_program(BOTH[config][dtype, activation].trace(config), solver="z3", budget=NO_RUNS)

@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 @pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("dtype", "activation", "config"),
-    [each if each == FIRST else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL],
+    [pytest.param(*each, marks=pytest.mark.share(4) if each == FIRST else pytest.mark.nightly) for each in ALL],
 )
 def test_every_configuration_is_proved(dtype: str, activation: Any, config: str, solver: Any) -> None:  # noqa: ANN401 reason: names
     report = verify_program(FAMILIES[dtype, activation].trace(config), solver=solver, budget=NO_RUNS)
@@ -56,7 +56,7 @@ def slope(activation: str, x: Array) -> Array:
     return (of(x + near) - of(x - near)) / (2 * near)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 def test_the_interpreter_computes_the_gradients(dtype: str, activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
     tokens, experts, columns, depth, choices = 37, 4, 24, 40, 2
@@ -187,7 +187,7 @@ OWN = {
 }
 
 
-@pytest.mark.share(48)
+@pytest.mark.share(96)
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     module, *edit = EDITS[name]

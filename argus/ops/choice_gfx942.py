@@ -21,6 +21,8 @@ from argus.ops.element_types import no_kernel, no_schedule
 _TARGET = "gfx942"
 _ROWS = 128
 """The most rows of a tile of grouped products."""
+_MANY_ROWS = 192
+"""Of an expert, on average."""
 _WHOLE, _COLUMNS, _VECTOR = 4, 8, 16
 """Columns of C that the sum of the parts stores at once; those in 16 bytes; 8-bit elements in 16 bytes."""
 _ALIGNMENTS, _BYTES = (16, 4, 2), 2
@@ -104,6 +106,16 @@ def grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
         return cost_gfx942.microseconds(known[name], rows_of_tiles, n, known[name].bk)
 
     return min(known, key=cost)
+
+
+def moe(rows: int, experts: int, *, blocks: bool) -> str:
+    """As `argus.ops.choice.select_moe`: tiles of 64 rows up to so many of an expert, as `grouped` mostly chooses.
+
+    Raises ArgusError (E414) for operands with scales of blocks.
+    """
+    if blocks:
+        raise no_kernel("moe", _TARGET, "of operands in e4m3", ("sm_90a",))
+    return "interleaved_64" if rows <= _MANY_ROWS * experts else "interleaved_128"
 
 
 def attention(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> str:

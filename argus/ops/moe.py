@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from argus.kernels import moe as tiled
+from argus.kernels import moe_cdna3 as cdna3
 from argus.kernels import moe_few as few
 from argus.kernels import moe_fp8 as scaled
 from argus.kernels.schedules.grouped import BLOCK
@@ -18,7 +19,7 @@ from argus.ops.expert_order import ExpertOrder, expert_order
 from argus.ops.moe_gradient import OPERATOR as GRADIENT
 from argus.ops.moe_gradient import Gradient, with_gradient
 from argus.ops.operands import KINDS, Tensor, copy_aligned
-from argus.ops.targets import kernels_for
+from argus.ops.targets import kernels_for, target_of
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 
@@ -39,6 +40,8 @@ SCHEDULES: Mapping[str, int | None] = {
     **{name: each.bm for name, each in tiled.CONFIGS.items()},
 }
 """The schedules, with the most rows of a tile, of those that take lists of tiles."""
+CDNA3: Mapping[str, int | None] = {name: each.bm for name, each in cdna3.CONFIGS.items()}
+"""Those of an MI300X."""
 SCALED: Mapping[str, int | None] = {name: each.bm for name, each in scaled.CONFIGS.items()}
 """Those of operands in e4m3."""
 T = TypeVar("T", bound=Tensor)
@@ -57,7 +60,8 @@ def moe(
     promises: Promises = "stop",
     unproved: Unproved = "refuse",
 ) -> T:
-    """A layer of experts: for each token t the sum over j of topk_weights[t, j] * experts[topk_ids[t, j]](x[t]).
+    """A layer of experts: for each token t the sum over j of topk_weights[t, j] * experts[topk_ids[t, j]](x[t]), on an
+    H100, H200 or MI300X.
 
     An expert e computes w_down[e] @ (activation(w_gate_up[e, :N] @ x) * (w_gate_up[e, N:] @ x)).
 
@@ -99,7 +103,8 @@ def moe(
         _refuse(f"there is no activation `{activation}`", f"choose one of {', '.join(ACTIVATIONS)}")
     (tokens, depth), (experts, both, _), choices = x.shape, w_gate_up.shape, topk_ids.shape[1]
     choice = kernels_for("moe", x).choose(tokens * choices, experts, blocks=scales is not None)
-    chosen, known = choice if config is None else config, SCHEDULES if scales is None else SCALED
+    known = SCALED if scales else SCHEDULES if target_of(x) == "sm_90a" else CDNA3
+    chosen = choice if config is None else config
     if chosen not in known:
         _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(known)}")
     if scales is None and is_wanted(x, w_gate_up, w_down, topk_weights):
@@ -129,7 +134,8 @@ def moe(
 
 def program_of(dtype: str, activation: Activation, config: str) -> ProgramTemplate:
     """The program of a schedule for elements of a type."""
-    return (few if config in few.CONFIGS else tiled).FAMILIES[dtype, activation]
+    part = next(each for each in (few, cdna3, tiled) if config in each.CONFIGS)
+    return part.FAMILIES[dtype, activation]
 
 
 def sizes_of(order: ExpertOrder, experts: int, columns: int, depth: int) -> dict[str, int]:

@@ -49,7 +49,7 @@ KERNELS: Mapping[str, Mapping[str, Kernels]] = {
     "grouped_matmul with scales of rows": {"sm_90a": Kernels(choice.select_grouped_rows)},
     "the gradient of grouped_matmul": {"sm_90a": Kernels(choice.select_grouped_weights)},
     "grouped_matmul of counts": {"sm_90a": Kernels(choice.select_masked)},
-    "moe": {"sm_90a": Kernels(choice.select_moe)},
+    "moe": {"sm_90a": Kernels(choice.select_moe), "gfx942": Kernels(choice_gfx942.moe, strided=False)},
     "the gradient of moe": {"sm_90a": Kernels(choice.select_moe_gradient)},
     "attention": {"sm_90a": Kernels(attention.choose), "gfx942": Kernels(choice_gfx942.attention, strided=False)},
     "attention with a window or a soft cap": {"sm_90a": Kernels(windowed_attention.choose)},

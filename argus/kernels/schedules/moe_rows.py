@@ -8,6 +8,7 @@ from argus.kernels.schedules.attention_packed import ends_of
 from argus.language import (
     TV,
     Bool,
+    Fragment,
     Int,
     Layout,
     Tensor,
@@ -20,12 +21,14 @@ from argus.language import (
     elements,
     eq,
     f32,
+    gfx942,
     load,
     loop,
     promise,
     scalar,
     sm_90a,
     total,
+    vmem,
     zeros,
 )
 
@@ -47,6 +50,27 @@ class RowSums:
     target = sm_90a
 
 
+@frozen
+class RowCopiesCdna3(RowCopies):
+    """The same on MI300X."""
+
+    target = gfx942
+
+
+@frozen
+class RowSumsCdna3(RowSums):
+    """The same on MI300X."""
+
+    target = gfx942
+
+
+def _arrived(values: Fragment, cfg: RowCopies | RowSums) -> Fragment:
+    """What was loaded, once it is there: on MI300X threads wait for loads themselves."""
+    if cfg.target == gfx942:
+        vmem.wait(0)
+    return values
+
+
 def across(threads: int, vector: int) -> TV:
     """The elements of a part of a row: neighbouring threads hold neighbouring vectors."""
     return TV(Layout(threads, vector), Layout(vector, 1), (threads * vector,))
@@ -62,7 +86,8 @@ def gather_rows(X: Tensor, tokens: Tensor, sorted_rows: Tensor, cfg: RowCopies) 
     (r,) = block_id((rows,))
     source = X[scalar(tokens[r])]
     for j in loop(ceil_div(length, width)):
-        copy(load(source.tile((width,), (j,)), by, edge=0), sorted_rows[r].tile((width,), (j,)), edge=0)
+        held = _arrived(load(source.tile((width,), (j,)), by, edge=0), cfg)
+        copy(held, sorted_rows[r].tile((width,), (j,)), edge=0)
     assert_equals(sorted_rows, lambda r, k: elements(X)(scalar(tokens[r]), k))
 
 
@@ -113,8 +138,9 @@ def add_rows(D: Tensor, weights: Tensor | None, routing: Routing, Y: Tensor, cfg
     t, n = number // blocks, number % blocks
     acc = zeros(f32, by)
     for j in loop(choices):
-        row = load(D[scalar(inverse[t, j])].tile((width,), (n,)), by, edge=0)
-        acc[:] = acc + (row.to(f32) if weights is None else row.to(f32) * load(weights[t, j], by.axis()))
+        factor = None if weights is None else load(weights[t, j], by.axis())
+        row = _arrived(load(D[scalar(inverse[t, j])].tile((width,), (n,)), by, edge=0), cfg)
+        acc[:] = acc + (row.to(f32) if factor is None else row.to(f32) * factor)
     copy(acc.to(Y.dtype), Y[t].tile((width,), (n,)), edge=0)
 
     def element(t: Int, k: Int) -> Value:

@@ -1,0 +1,125 @@
+"""Layers of experts on an AMD GPU's stand-in: routed, ordered, guarded, and computed by proved machine code."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+import argus
+from argus.core.diagnostic import ArgusError
+from argus.kernels.moe_cdna3 import CONFIGS
+from tests.kernels.test_moe import gelu, silu
+from tests.runtime.hip.rocm_torch import RocmTorch, Tensor
+
+OPERATORS: Any = argus
+ORDER: Any = import_module("argus.ops.expert_order")
+LAUNCHES = ("moe_gather", "moe_first", "moe_second", "moe_sum")
+CLOSE = {"torch.bfloat16": 2.0**-6, "torch.float16": 2.0**-9}
+"""Of the largest result."""
+
+
+def made(rocm: RocmTorch, tokens: int, experts: int, dtype: str, columns: int = 40, depth: int = 72) -> list[Tensor]:
+    """Rows of tokens, and the experts' matrices."""
+    shapes = (tokens, depth), (experts, 2 * columns, depth), (experts, depth, columns)
+    whole = [rocm.whole(*shape, seed=seed, dtype=dtype) for seed, shape in enumerate(shapes)]
+    for each, factor in zip(whole, (0.5, 0.125, 0.25), strict=True):
+        each.array[...] *= each.array.dtype.type(factor)
+    return whole
+
+
+def expected(operands: list[Tensor], ids: Tensor, weights: Tensor, activation: str) -> np.ndarray[Any, Any]:
+    x, both, down = (each.wide for each in operands)
+    product = np.einsum("tk,tjnk->tjn", x, both[ids.array])
+    gate, up = np.split(product, 2, axis=2)
+    hidden = (silu if activation == "silu" else gelu)(gate) * up
+    return np.einsum("tj,tjn,tjkn->tk", weights.wide, hidden, down[ids.array])
+
+
+def is_right(found: Tensor, wanted: np.ndarray[Any, Any]) -> bool:
+    return bool(np.abs(found.wide - wanted).max() <= CLOSE[found.dtype] * np.abs(wanted).max())
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize(
+    ("tokens", "experts", "choices", "dtype", "activation"),
+    [(7, 4, 2, "torch.bfloat16", "silu"), (70, 3, 1, "torch.float16", "gelu"), (1, 16, 8, "torch.bfloat16", "gelu")],
+)
+def test_tokens_are_routed_ordered_and_meet_their_experts(
+    rocm: RocmTorch, tokens: int, experts: int, choices: int, dtype: str, activation: str
+) -> None:
+    weights, ids = OPERATORS.route(rocm.normal(tokens, experts, seed=5, dtype="torch.float32"), choices)
+    operands = made(rocm, tokens, experts, dtype)
+    rocm.stub.launches.clear()
+    found = OPERATORS.moe(*operands, ids, weights, activation=activation)
+
+    assert found.dtype == dtype
+    assert is_right(found, expected(operands, ids, weights, activation))
+    first, *names = (name for name, _ in rocm.stub.launches)
+    assert first == "place_by_expert_32"
+    assert [name.removesuffix("_") for name in names if "__guard" not in name] == list(LAUNCHES)
+    assert "__guard" in names[0]
+    assert not rocm.stub.findings
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("dtype", CLOSE)
+@pytest.mark.parametrize("activation", ["silu", "gelu"])
+def test_every_configuration_computes_the_layer(rocm: RocmTorch, config: str, dtype: str, activation: str) -> None:
+    random, tokens, experts = np.random.default_rng(1), 90, 5
+    operands = made(rocm, tokens, experts, dtype, columns=136, depth=80)
+    ids = rocm.tensor(random.integers(1, experts, (tokens, 3)), "torch.int64")  # the first expert has no tokens
+    weights = rocm.tensor(random.random((tokens, 3)), "torch.float32")
+    found = OPERATORS.moe(*operands, ids, weights, activation=activation, config=config)
+    assert is_right(found, expected(operands, ids, weights, activation))
+    assert not rocm.stub.findings
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "told"),
+    [((2, 1), 4, "element 5 of ids by rows = 4"), ((0, 0), -1, "element 0 of ids by rows = -1")],
+)
+def test_wrong_experts_are_told_of_and_stop_the_device(
+    rocm: RocmTorch, at: tuple[int, int], value: int, told: str
+) -> None:
+    ids = np.zeros((7, 2))
+    ids[at] = value
+    weights = rocm.tensor(np.ones((7, 2)), "torch.float32")
+    with pytest.raises(ArgusError) as caught:
+        OPERATORS.moe(*made(rocm, 7, 4, "torch.bfloat16"), rocm.tensor(ids, "torch.int32"), weights)
+    assert caught.value.diagnostic.code == "E402"
+    assert told in caught.value.diagnostic.message
+    assert "moe_first_" not in [name for name, _ in rocm.stub.launches]
+    rocm.stub.library.stub_stop(0)
+
+
+def test_a_wrong_order_is_refused(rocm: RocmTorch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of two tokens exchanged by the kernel that sorts, which is not trusted."""
+    layer, ordered = import_module("argus.ops.moe"), ORDER.expert_order
+
+    def exchanged(*given: Any, **more: Any) -> Any:  # noqa: ANN401 reason: an order
+        order = ordered(*given, **more)
+        order.inverse.array[[0, 1]] = order.inverse.array[[1, 0]]
+        return order
+
+    monkeypatch.setattr(layer, "expert_order", exchanged)
+    ids, weights = rocm.tensor(np.zeros((7, 2)), "torch.int32"), rocm.tensor(np.ones((7, 2)), "torch.float32")
+    with pytest.raises(ArgusError) as caught:
+        OPERATORS.moe(*made(rocm, 7, 4, "torch.bfloat16"), ids, weights)
+    assert caught.value.diagnostic.code == "E402"
+    rocm.stub.library.stub_stop(0)
+
+
+def test_what_has_no_kernels_is_refused(rocm: RocmTorch) -> None:
+    ids, weights = rocm.tensor(np.zeros((7, 2)), "torch.int32"), rocm.tensor(np.ones((7, 2)), "torch.float32")
+    operands = made(rocm, 7, 4, "torch.bfloat16")
+    with pytest.raises(ArgusError, match="there is no schedule `columns_256`"):
+        OPERATORS.moe(*operands, ids, weights, config="columns_256")
+    operands[0].requires_grad = True
+    with pytest.raises(ArgusError, match="no proved kernel for gfx942 of the gradient of moe") as caught:
+        OPERATORS.moe(*operands, ids, weights)
+    assert caught.value.diagnostic.code == "E414"
+    assert not rocm.stub.launches

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from typing import Any, Protocol
 
@@ -50,6 +50,7 @@ class OnTorch:
 def operator_rows(tensors: Tensors, *, few: bool = False) -> Iterator[Row]:
     """A row for each operator and type."""
     cases = {**_products(few), **_scaled(few), **_grouped(few), **_attention(few), **_along_rows(few)}
+    cases |= {} if few else layers([(7, 3, 2, 24, 40), (300, 40, 6, 136, 200), (4096, 8, 2, 512, 1024)])
     for name, case in cases.items():
         operator, dtype = name.split(" ")[:2]
         try:
@@ -154,6 +155,31 @@ def _grouped(few: bool) -> dict[str, Case]:
 
     kinds = ("bfloat16",) if few else ("bfloat16", "float16")
     return {f"grouped_matmul {dtype}": case for dtype in kinds}
+
+
+def layers(shapes: Iterable[tuple[int, int, int, int, int]]) -> dict[str, Case]:
+    """Layers of experts, whose tokens `route` sends to them. shapes: tokens, experts, choices, columns and depth."""
+
+    def case(tensors: Tensors, dtype: str) -> list[float]:
+        errors: list[float] = []
+        for tokens, experts, choices, columns, depth in shapes:
+            logits, _ = _drawn(tensors, "float32", 3, tokens, experts)
+            weights, ids = operators.route(logits, choices, renormalize=True)
+            sizes = (tokens, depth), (experts, 2 * columns, depth), (experts, depth, columns)
+            (x, rows), (both, first), (down, second) = (
+                _drawn(tensors, dtype, seed, *shape) for seed, shape in enumerate(sizes)
+            )
+            found, scale = tensors.get(operators.moe(x, both, down, ids, weights)), depth * np.sqrt(columns)
+            wanted, (of_token, met) = np.zeros_like(rows), (tensors.get(weights), tensors.get(ids))
+            for e in range(experts):
+                token, choice = np.nonzero(met == e)
+                gate, up = np.split(rows[token] @ first[e].T, 2, axis=1)
+                hidden = gate / (1 + np.exp(-gate)) * up
+                np.add.at(wanted, token, of_token[token, choice, None] * (hidden @ second[e].T))
+            errors.append(_off(found / scale, wanted / scale))
+        return errors
+
+    return {f"moe {dtype}": case for dtype in ("bfloat16", "float16")}
 
 
 def _attention(few: bool) -> dict[str, Case]:

@@ -55,6 +55,7 @@ def test_row_major_matrices_of_f16_have_a_kernel_of_their_own(rocm: RocmTorch, c
     assert not rocm.stub.findings
 
 
+@pytest.mark.share(3)
 def test_operands_with_gaps_are_copied(rocm: RocmTorch) -> None:
     counts, wide, many = [9, 2], rocm.whole(11, 48), rocm.whole(4, 16, 24, seed=1)
     a = Tensor(wide.array[:, :24], wide.dtype, placed=rocm.placed)

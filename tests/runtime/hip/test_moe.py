@@ -11,8 +11,11 @@ import pytest
 import argus
 from argus.core.diagnostic import ArgusError
 from argus.kernels.moe_cdna3 import CONFIGS
+from benchmarks.mi300x_operators import CLOSE as CLOSE_TO_EXACT
+from benchmarks.mi300x_operators import layers
 from tests.kernels.test_moe import gelu, silu
 from tests.runtime.hip.rocm_torch import RocmTorch, Tensor
+from tests.runtime.hip.test_report import OnStandIn
 
 OPERATORS: Any = argus
 ORDER: Any = import_module("argus.ops.expert_order")
@@ -92,10 +95,11 @@ def test_wrong_experts_are_told_of_and_stop_the_device(
         OPERATORS.moe(*made(rocm, 7, 4, "torch.bfloat16"), rocm.tensor(ids, "torch.int32"), weights)
     assert caught.value.diagnostic.code == "E402"
     assert told in caught.value.diagnostic.message
-    assert "moe_first_" not in [name for name, _ in rocm.stub.launches]
+    assert "moe_sum_" not in [name for name, _ in rocm.stub.launches]  # the launch that promises what they are
     rocm.stub.library.stub_stop(0)
 
 
+@pytest.mark.share(2)
 def test_a_wrong_order_is_refused(rocm: RocmTorch, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of two tokens exchanged by the kernel that sorts, which is not trusted."""
     layer, ordered = import_module("argus.ops.moe"), ORDER.expert_order
@@ -111,6 +115,14 @@ def test_a_wrong_order_is_refused(rocm: RocmTorch, monkeypatch: pytest.MonkeyPat
         OPERATORS.moe(*made(rocm, 7, 4, "torch.bfloat16"), ids, weights)
     assert caught.value.diagnostic.code == "E402"
     rocm.stub.library.stub_stop(0)
+
+
+@pytest.mark.nightly
+def test_the_report_of_an_mi300x_compares_layers(rocm: RocmTorch) -> None:
+    for name, case in layers([(7, 3, 2, 24, 40)]).items():
+        dtype = name.split(" ")[1]
+        (off,) = case(OnStandIn(rocm), dtype)
+        assert 0 < off <= CLOSE_TO_EXACT[dtype]
 
 
 def test_what_has_no_kernels_is_refused(rocm: RocmTorch) -> None:

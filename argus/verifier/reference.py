@@ -27,6 +27,7 @@ from argus.core.ir import (
     Lit,
     Map,
     Tag,
+    View,
     WrittenOnce,
     axes_of,
     walk,
@@ -85,7 +86,10 @@ def compare(found: Exact, expected: Exact, bound: Exact, with_what: str) -> Comp
 
 @frozen
 class Contraction:
-    """output[m, n] = sum over k of left[m, k] * right[n, k]; `equation` is in einsum notation, with the axes' order."""
+    """output[m, n] = sum over k of left[m, k] * right[n, k]; `equation` is in einsum notation, with the axes' order.
+
+    There may be batch axes (z, y, x), of the output and of either factor or both.
+    """
 
     left: Buffer
     right: Buffer
@@ -99,7 +103,7 @@ class Contraction:
 
     def rows(self, arrays: Mapping[str, Array], most_products: int, seed: int) -> Rows:
         """Rows of the output to compare, sorted: all, or as many as `most_products` allows, with the first and last."""
-        rows, depth = (arrays[self.left.name].shape[axis] for axis in (1 - self._summed(), self._summed()))
+        rows, depth = (arrays[self.left.name].shape[self.equation.index(axis)] for axis in "mk")
         columns = arrays[self.right.name].size // max(1, depth)
         affordable = max(2, most_products // max(1, columns * depth))
         if rows <= affordable:
@@ -109,7 +113,7 @@ class Contraction:
 
     def exact(self, arrays: Mapping[str, Array], rows: Rows) -> tuple[Exact, Exact]:
         """Those rows of the result, and the error bound of each element."""
-        left = arrays[self.left.name].take(rows, 1 - self._summed()).astype(np.float64)
+        left = arrays[self.left.name].take(rows, self.equation.index("m")).astype(np.float64)
         right = arrays[self.right.name].astype(np.float64)
         result: Exact = np.einsum(self.equation, left, right, optimize=True)
         sizes: Exact = np.einsum(self.equation, np.abs(left), np.abs(right), optimize=True)
@@ -117,17 +121,18 @@ class Contraction:
 
     def depth(self, arrays: Mapping[str, Array]) -> int:
         """How many products an element of the result sums."""
-        return arrays[self.left.name].shape[self._summed()]
+        return arrays[self.left.name].shape[self.equation.index("k")]
+
+    @property
+    def row_axis(self) -> int:
+        """The axis of the output's rows."""
+        return self.equation.partition("->")[2].index("m")
 
     def what(self, compared: int, rows: int) -> str:
         """The reference in words. compared: how many of the output's rows are compared."""
-        summed = show(self.left.shape[self._summed()])
+        summed = show(self.left.shape[self.equation.index("k")])
         text = f"the sum over {summed} of {self.left.name} * {self.right.name} in float64"
         return text if compared == rows else f"{text}, {compared} of {rows:,} rows"
-
-    def _summed(self) -> int:
-        """The axis of the left factor that is summed; the other is the output's rows."""
-        return self.equation.index("k")
 
 
 def bound_of_sums(result: Exact, sizes: Exact, depth: int, rounding: float) -> Exact:
@@ -145,7 +150,8 @@ def compare_with_claims(
     """Compares the output with the contraction in float64; some rows of a large output. arrays: the inputs by name."""
     rows = claimed.rows(arrays, most, seed)
     expected, bound = claimed.exact(arrays, rows)
-    return compare(output[rows].astype(np.float64), expected, bound, claimed.what(len(rows), len(output)))
+    found, all_rows = output.take(rows, claimed.row_axis), output.shape[claimed.row_axis]
+    return compare(found.astype(np.float64), expected, bound, claimed.what(len(rows), all_rows))
 
 
 def compare_with_interpreter(found: Mapping[str, Array], interpreted: Mapping[str, Array]) -> Comparison:
@@ -179,51 +185,62 @@ def when_stored(exact: Exact, error: Exact, dtype: np.dtype[Any]) -> Exact:
 def claimed_contraction(kernel: Kernel) -> Contraction | None:
     """The contraction that the kernel claims to compute; None unless its claims determine it completely.
 
-    Required: two matrices tagged in their memory order that share one name; claims that every sum covers all of that
-    name's range, for all elements; one output, all of it written once with the other two names; and element-wise
-    statements that only move and convert. A coverage claim on only some elements does not qualify: the sums of
-    the others would be unconstrained.
+    Required: two tensors tagged in their memory order that share one name which the output has not; claims that every
+    sum covers all of that name's range, for all elements; one output, all of it written once with all other names, of
+    which the last two are those of one factor each; and element-wise statements that only move and convert. A coverage
+    claim on only some elements does not qualify: the sums of the others would be unconstrained.
     """
     body = tuple(walk(kernel.body))
-    tags = [stmt for stmt in body if isinstance(stmt, Tag) and axes_of(stmt.view) == _IN_ORDER]
+    tags = [stmt for stmt in body if isinstance(stmt, Tag) and _in_order(stmt.view)]
     tagged = {tag.view.buffer: names for tag in tags if (names := _axes(tag.names, tag.view.shape))}
     claims = [s.claim for s in body if isinstance(s, Assert)]
     written = [claim for claim in claims if isinstance(claim, WrittenOnce)]
     covered = {(claim.of.name, claim.low, claim.high, claim.where) for claim in claims if isinstance(claim, Covers)}
     if len(tagged) != 2 or len(written) != 1 or len(covered) != 1 or not all(map(_plain, body)):
         return None
-    if written[0].where is not TRUE or axes_of(written[0].view) != _IN_ORDER:
+    if written[0].where is not TRUE or not _in_order(written[0].view):
         return None
     (left, a), (right, b) = tagged.items()
     names = _axes(written[0].record, written[0].view.shape)
     ((summed, low, high, where),) = covered
     output = written[0].view.buffer
-    if not names or set(a) & set(b) != {summed} or set(names) != set(a) ^ set(b) or output not in kernel.parameters:
-        return None
+    shared = set(a) & set(b)
     if (
-        where is not TRUE
-        or not _is_zero(low)
-        or high is not left.shape[a.index(summed)]
-        or high is not right.shape[b.index(summed)]
+        not names
+        or summed not in shared
+        or set(names) != (set(a) | set(b)) - {summed}
+        or output not in kernel.parameters
     ):
         return None
-    if names[0] in b:
+    extents = {left.shape[a.index(name)] is right.shape[b.index(name)] for name in shared}
+    if where is not TRUE or not _is_zero(low) or high is not left.shape[a.index(summed)] or extents != {True}:
+        return None
+    *batch, row, column = names
+    if row in shared or column in shared or (row in a) == (column in a):
+        return None
+    if row in b:
         (left, a), (right, b) = (right, b), (left, a)
-    letters = dict(zip(dict.fromkeys((*names, summed)), "mnk", strict=True))
+    letters = dict(zip((row, column, summed, *reversed(batch)), "mnkzyx", strict=False))
     spelled = ["".join(letters[name] for name in axes) for axes in (a, b, names)]
     return Contraction(left, right, output, f"{spelled[0]},{spelled[1]}->{spelled[2]}")
 
 
-_IN_ORDER = (0, 1)
-"""The axes of a view that is its whole matrix in memory order."""
+def _in_order(view: View) -> bool:
+    """Whether a view is its whole tensor in memory order."""
+    return axes_of(view) == tuple(range(len(view.shape)))
 
 
 def _axes(record: tuple[tuple[str, Index], ...], shape: tuple[Index, ...]) -> tuple[str, ...]:
-    """The names of the two axes, where the record is exactly the two coordinates; empty otherwise."""
+    """The names of two to five axes, where the record is exactly their coordinates; empty otherwise."""
     by_axis = {index.axis: name for name, index in record if isinstance(index, Coord)}
-    if len(shape) != 2 or len(record) != 2 or by_axis.keys() != {0, 1}:
+    axes = range(len(shape))
+    if not _MATRIX <= len(shape) <= _MATRIX + _BATCHES or len(record) != len(axes) or by_axis.keys() != set(axes):
         return ()
-    return by_axis[0], by_axis[1]
+    return tuple(by_axis[axis] for axis in axes)
+
+
+_MATRIX, _BATCHES = 2, 3
+"""The axes of a matrix, and the most batch axes."""
 
 
 def _is_zero(index: Index) -> bool:

@@ -10,10 +10,12 @@ from ml_dtypes import bfloat16
 
 from argus.core import algebra
 from argus.core.ir import Assert, Covers, Kernel, Tag, WrittenOnce
+from argus.kernels.batched import bmm_nn_shared, bmm_nt, bmm_tn
 from argus.kernels.gemm import gemm
 from argus.language import (
     DType,
     Int,
+    Template,
     Tensor,
     assert_covers,
     assert_written_once,
@@ -80,6 +82,30 @@ def test_the_order_and_the_names_of_the_factors_are_free() -> None:
 
     assert found is not None
     assert (found.left.name, found.right.name, found.rounding) == ("A", "B", 2.0**-24)
+
+
+@pytest.mark.parametrize(
+    ("family", "equation", "of_a", "of_b"),
+    [
+        (bmm_nt, "zmk,znk->zmn", (2, 5, 3), (2, 4, 3)),
+        (bmm_tn, "zkm,zkn->zmn", (2, 3, 5), (2, 3, 4)),
+        (bmm_nn_shared, "mk,zkn->zmn", (5, 3), (2, 3, 4)),
+    ],
+    ids=lambda each: getattr(each, "name", None),
+)
+def test_batches_of_products_say_what_they_compute(
+    family: Template, equation: str, of_a: tuple[int, ...], of_b: tuple[int, ...]
+) -> None:
+    found = claimed_contraction(family.trace("interleaved"))
+    assert found is not None
+    assert found.equation == equation
+
+    random = np.random.default_rng(0)
+    arrays = {"A": random.integers(-3, 4, of_a).astype(np.float32), "B": random.integers(-3, 4, of_b)}
+    output = np.einsum(equation, arrays["A"], arrays["B"]).astype(np.float32)
+    assert compare_with_claims(found, arrays, output, 0, most=2).right  # two rows of each product
+    output[1, [0, -1]] += 1
+    assert compare_with_claims(found, arrays, output, 0, most=2).outside == 2 * 4
 
 
 def claims(kind: type[object]) -> Callable[[object], bool]:

@@ -97,11 +97,8 @@ EDITS: dict[str, tuple[str, str]] = {
         "lambda r, j: (r, self.column(r, j)), step",
         "lambda r, j: (r - r % 2, self.column(r, j)), step",
     ),
-    "no bias where scores are compared": ("sigmoid(x) + held(chunk)", "sigmoid(x)"),
-    "scores beyond the last expert": (
-        "where(block.within(x, chunk), sigmoid(x) + held(chunk), -inf)",
-        "sigmoid(x) + held(chunk)",
-    ),
+    "no bias where scores are compared": ("sigmoid(all_scores(chunk)) + held(chunk)", "sigmoid(all_scores(chunk))"),
+    "scores beyond the last expert": ("where(block.within(key, chunk) & (", "where(("),
     "another sign of the exponent": ("exp2(x * -LOG2_E) + 1.0)", "exp2(x * LOG2_E) + 1.0)"),
 }
 

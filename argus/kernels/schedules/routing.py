@@ -110,8 +110,7 @@ class Routing:
         held = block.columns(biases)
 
         def keys(chunk: IntLike) -> Fragment:
-            x = all_scores(chunk)
-            return where(block.within(x, chunk), sigmoid(x) + held(chunk), -inf)
+            return sigmoid(all_scores(chunk)) + held(chunk)
 
         return keys
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from random import Random
 from typing import Any, cast
 
@@ -29,6 +30,7 @@ _DANGEROUS = """
     A__buffer A_map0 A__map0 guard0 _ __ thread thread_ tile_of own_tile Ab aB AB ab gemm gemm_ gemm__guard0
 """
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_NUMBERED = re.compile(r"integer\d+")
 _WORDS = re.compile(r"[A-Za-z_]\w*|\d[\w.]*|\S")
 
 
@@ -97,7 +99,18 @@ def structure(text: str, original: Mapping[str, str]) -> list[list[str]]:
     original: an identifier by which to replace each; the part ahead of `__` in a derived name is replaced too.
     """
     lines = [list(_words(line, original)) for line in re.sub(r"//[^\n]*", "", text).splitlines()]
-    return [sorted(words) for words in lines if words]
+    return [words for group in _in_groups([sorted(words) for words in lines if words]) for words in group]
+
+
+def _in_groups(lines: Sequence[list[str]]) -> Iterator[list[list[str]]]:
+    """Definitions of integers that follow each other are numbered in the order of terms: sorted, without numbers."""
+    for defines, group in groupby(lines, key=lambda words: any(map(_NUMBERED.fullmatch, words)) and "const" in words):
+        unnumbered = [_unnumbered(words) for words in group]
+        yield sorted(unnumbered) if defines else unnumbered
+
+
+def _unnumbered(words: list[str]) -> list[str]:
+    return sorted(_NUMBERED.sub("integer", word) for word in words)
 
 
 def _words(line: str, original: Mapping[str, str]) -> Iterator[str]:

@@ -140,13 +140,13 @@ SHARED = {name: (claims, edit) for name, edit in OF_THE_CLAIM.items() if name no
 OWN: dict[str, tuple[ModuleType, Edit]] = {
     "experts counted from the last": (
         claims,
-        ("self.B[scalar(self.tile_experts[t])]", "self.B[self.B.shape[0] - 1 - scalar(self.tile_experts[t])]"),
+        ("matrices[scalar(self.tile_experts[t])]", "matrices[matrices.shape[0] - 1 - scalar(self.tile_experts[t])]"),
     ),
     "the expert after, where there is one": (
         claims,
         (
-            "self.B[scalar(self.tile_experts[t])]",
-            "self.B[minimum(scalar(self.tile_experts[t]) + 1, self.B.shape[0] - 1)]",
+            "matrices[scalar(self.tile_experts[t])]",
+            "matrices[minimum(scalar(self.tile_experts[t]) + 1, matrices.shape[0] - 1)]",
         ),
     ),
     "the last part of K is left out": (grouped_cdna3, ("ceil_div(A.shape[1], cfg.bk)", "A.shape[1] // cfg.bk")),

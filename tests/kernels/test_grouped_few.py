@@ -59,7 +59,7 @@ def sizes_of(name: str) -> list[dict[str, int]]:
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_the_text_agrees_with_the_interpreter(name: str, config: str) -> None:
     few = evolve(OF_NAME[name], target=evolve(sm_90a, processors=2))  # each block takes several tiles
-    found = validate(few.trace(config), SIZES[name.split("_", maxsplit=1)[0]], seeds=2)
+    found = validate(few.trace(config), sizes_of(name), seeds=2)
     assert all(each.right and each.elements for each in found.trials), found
 
 

@@ -69,8 +69,8 @@ EDITS: dict[str, tuple[str, str]] = {
     "a half of K twice": ("fetch(1)\n", "fetch(0)\n"),
     "a tile of K left out": ("        load(k + 1)", "        load(k + 2)"),
     "rows of A for both operands": (
-        "_multiplied(problem, (problem.B,), cfg)",
-        "_multiplied(problem, (problem.A,), cfg)",
+        "_multiplied(problem, (problem.B,), cfg, scales)",
+        "_multiplied(problem, (problem.A,), cfg, scales)",
     ),
     "overwritten while read": ("            sync()  # the whole tile is in registers\n", ""),
     "K is not bounded": ("        assume(problem.A.shape[-1] < MOST_INTEGERS)\n", "        pass\n"),

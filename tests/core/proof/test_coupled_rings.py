@@ -64,6 +64,38 @@ def test_a_phase_that_completes_early_is_found(due: int) -> None:
     assert isinstance(certify_coupled(several(due=due)), Fails)
 
 
+def among(blocks: int, *, lost: bool = False) -> CoupledShape:
+    """Each of so many blocks multicasts a part to all, and releases slots to all; if lost, one not to the last."""
+    rings = tuple(range(blocks))
+    producers = tuple(
+        CoupledProducer(((-1, 2 + blocks), (0, 2), *((1 + own, 1) for _ in rings)), ((own,), (own,), *zip(rings)))
+        for own in rings
+    )
+    gives = tuple((ring, 1) for ring in rings)
+    consumers = tuple(CoupledConsumer(own, gives[:-1] if lost and own == 0 else gives) for own in rings)
+    return CoupledShape(producers, consumers, (*(blocks,) * (blocks - 1), blocks - lost))
+
+
+def test_four_blocks_are_few_states() -> None:
+    found = certify_coupled(among(4))
+    assert isinstance(found, Certified)
+    assert found.states < 10_000
+
+
+@pytest.mark.parametrize("blocks", [2, pytest.param(3, marks=pytest.mark.nightly)])
+def test_a_release_that_one_producer_does_not_wait_for_is_found(blocks: int) -> None:
+    assert isinstance(certify_coupled(among(blocks)), Certified)
+    assert isinstance(certify_coupled(among(blocks, lost=True)), Fails)
+
+
+def test_two_copies_of_one_part_are_found() -> None:
+    """Together with a copy of another part they would be two parts."""
+    first = CoupledProducer(((-1, 2), (1, 2), (1, 2)), ((0,), (0,), (1,)))
+    second = CoupledProducer(((-1, 8), (0, 4), (1, 2)), ((1,), (1,), (1,)))
+    consumers = CoupledConsumer(0, ((0, 1), (1, 1))), CoupledConsumer(1, ((0, 1), (1, 1)))
+    assert isinstance(certify_coupled(CoupledShape((first, second), consumers, (2, 2))), Fails)
+
+
 @pytest.mark.parametrize(("stages", "lag", "holds"), [(2, 1, True), (3, 2, True), (2, 2, False), (1, 0, True)])
 def test_coupled_rings_deadlock_like_one_ring(stages: int, lag: int, holds: bool) -> None:
     found = check_event_graph(clustered(stages, consumers=2, lag=lag))

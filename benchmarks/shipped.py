@@ -138,7 +138,7 @@ def tile_of(config: Any) -> tuple[int, int, int, int]:  # noqa: ANN401 reason: a
             return rows, columns, depth, depth * config.stages
         case Stream():
             depth = config.bk * config.chunks
-            return config.rows, config.bn, depth // 2, depth * config.stages // config.run
+            return *config.tile, depth // 2, depth * config.stages // config.run
         case Cdna3Stream():
             depth = config.bk * config.chunks
             return config.bm, config.bn, depth // 2, depth

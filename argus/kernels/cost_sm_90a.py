@@ -181,11 +181,9 @@ def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, in
     """The tiles, and the extents of C that they cover, transposed for swap-AB."""
     if isinstance(config, Skinny):
         leaves = costs.tile + costs.single * config.bn * config.bm / _HALF**2
-        return (
-            _Tiles(config.bn, config.bm, (1, 1), 0, _swap_ab_step(config.bn, config.bm, costs), leaves, costs.launch),
-            n,
-            m,
-        )
+        step, cluster = _swap_ab_step(config.bn, config.bm, costs), (config.peers, 1)
+        made = _Tiles(config.bn, config.bm, cluster, 0, step, leaves, costs.launch)
+        return (made, n, m) if config.swap_ab else (made, m, n)
     if isinstance(config, Split):
         exchange = costs.meet + (costs.exchange or 0.0) * config.bm * config.bn / _ROWS**2
         if config.swap_ab:
@@ -198,14 +196,16 @@ def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, in
         per_sm = 2 if 2 * config.stages * (config.bm + config.bn) * config.bk <= _TWO else 1
         step, store = costs.alone + costs.column_alone * config.bn, costs.leave * config.bn / _HALF
         return _Tiles(config.bm, config.bn, (1, 1), 0, step, store, costs.least, per_sm=per_sm), m, n
-    step = _step(config.bm, config.bn, costs)
     if isinstance(config, Stream):
-        sums = ceil(m / config.bm) * ceil(n / config.bn) * config.bm * config.bn * config.chunks
+        step = (_swap_ab_step if config.swap_ab else _step)(config.bm, config.bn, costs)
+        high, wide = (n, m) if config.swap_ab else (m, n)
+        sums = ceil(high / config.bm) * ceil(wide / config.bn) * config.bm * config.bn * config.chunks
         after = costs.second + costs.each * config.chunks + 2 * _ELEMENT * sums / costs.reduce
         store = costs.tile + costs.spill * config.bm * config.bn / _ROWS**2
         cluster = (config.peers, 1)
         made = _Tiles(config.bm, config.bn, cluster, 0, step, store, costs.once, parts=config.chunks, after=after)
-        return made, m, n
+        return made, high, wide
+    step = _step(config.bm, config.bn, costs)
     across, along = (*config.cluster, 1)[:2]
     boxes = costs.store * (config.bn // (64 if config.bn % 64 == 0 else 32))
     if config.single:
@@ -217,7 +217,7 @@ def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, in
 
 def _step(rows: int, columns: int, costs: Costs) -> float:
     """Time per 64 of K of a tile."""
-    return costs.step[columns] * (costs.half if rows == _HALF else 1.0)
+    return costs.step[columns] * (costs.half if rows == _HALF else rows / _ROWS)
 
 
 def _swap_ab_step(rows: int, columns: int, costs: Costs) -> float:
@@ -269,7 +269,7 @@ def is_fitted(config: Known, costs: Costs) -> bool:
         return config.tma and config.bm == _HALF and config.stages >= _FEWEST
     known = config.stages >= _FEWEST and config.bn in costs.step
     if isinstance(config, Stream):
-        return known and config.run == 1
+        return (known or config.swap_ab) and config.run == 1
     if isinstance(config, Split):
         measured = config.bk == _SLICE if config.swap_ab else known
         return measured and costs.exchange is not None

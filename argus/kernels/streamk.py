@@ -41,13 +41,18 @@ from argus.language import (
     zeros,
 )
 
+_AGENTS = {64: (1, 232), 128: (2, 232), 192: (3, 152), 256: (2, 232)}
+"""Warpgroups that multiply, and their registers, by `Stream.bm`."""
+
 
 @frozen
 class Stream:
-    """bm x bn tiles (bm 64 or 128, bn a multiple of 64), bk of K per stage.
+    """bm x bn tiles (bm 64, 128, 192 or 256, bn a multiple of 32), bk of K per stage.
 
     The K of each tile is `chunks` chunks; each block takes `run` consecutive ones, the work of run / chunks tiles. With
-    run = 1 this is split-K in `chunks` parts, and no run covers two tiles. peers: CTAs of a cluster, along rows.
+    run = 1 this is split-K in `chunks` parts, and no run covers two tiles. peers: CTAs of a cluster, along rows, of
+    which each loads a part of the tile of B for all.
+    swap_ab: swap A and B: bm counts rows of B, and bn, a multiple of 8 for each CTA of the cluster, rows of A.
     """
 
     bm: int = 128
@@ -57,6 +62,7 @@ class Stream:
     chunks: int = 8
     run: int = 1
     peers: int = 1
+    swap_ab: bool = False
     target = sm_90a
 
     @property
@@ -64,17 +70,18 @@ class Stream:
         return (self.peers, 1) if self.peers > 1 else (1,)
 
     @property
-    def rows(self) -> int:
-        """Rows of a tile, of all CTAs of the cluster."""
-        return self.bm * self.peers
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of a tile of C, of all CTAs of the cluster."""
+        across = self.bm * self.peers
+        return (self.bn, across) if self.swap_ab else (across, self.bn)
 
     @property
     def threads(self) -> int:
-        return 128 + 2 * self.bm
+        return 128 + 128 * _AGENTS[self.bm][0]
 
     @property
     def runs(self) -> Runs:
-        return Runs(self.rows, self.bn, self.chunks, self.run)
+        return Runs(*self.tile, self.chunks, self.run)
 
 
 @kernel
@@ -92,43 +99,52 @@ def partial_sums(A: Tensor, B: Tensor, part: Tensor, cfg: Stream, extents: tuple
     rows, columns = runs.tiles(M, N)
     assume(K >= 1, K % 8 == 0)
     runs.assume_workspace(part, M, N)
+    left, right = (B, A) if cfg.swap_ab else (A, B)
     mm = wgmma(A.dtype, n=bn)
-    ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
+    ring = Ring(cfg.stages, a=slot_for(left, bm, bk), b=slot_for(right, bn, bk))
     p, rank = _places(cfg, runs.blocks(M, N))
     depth = ceil_div(K, bk * runs.chunks)  # iterations per chunk
     assume((rows * columns * runs.chunks + runs.run) * depth < 1 << 24)  # bounds the ring's use count over all tiles
     first = runs.first(p)
 
+    agents, multiplying = _AGENTS[bm]
+    sums = bm // 64 // agents  # accumulators of a warpgroup
+
     with role("load", warpgroup(0).elected, registers=40):
         for j in loop(runs.max_tiles):
             low, high = runs.share(p, first + j, depth)
             m, n = (first + j) // columns, (first + j) % columns
+            own, common = (n, m) if cfg.swap_ab else (m, n)
             for k in loop(low, high):
                 with ring.fill() as slot:
-                    copy(A.tile((bm, bk), (peers * m + rank, k)), slot.a, via=tma, edge=0)
+                    copy(left.tile((bm, bk), (peers * own + rank, k)), slot.a, via=tma, edge=0)
+                    of_all = right.tile((bn, bk), (common, k))
                     if peers == 1:
-                        copy(B.tile((bn, bk), (n, k)), slot.b, via=tma, edge=0)
+                        copy(of_all, slot.b, via=tma, edge=0)
                     else:  # each CTA multicasts a part to all
-                        fetched, held = (half(each, cluster.rank, peers) for each in (B.tile((bn, bk), (n, k)), slot.b))
+                        fetched, held = (half(each, cluster.rank, peers) for each in (of_all, slot.b))
                         copy(fetched, held, via=tma.multicast(tuple(range(peers))), edge=0)
         ring.finish()
 
-    with role("math", warpgroups(*range(1, bm // 64 + 1)), registers=232) as wg:
+    with role("math", warpgroups(*range(1, agents + 1)), registers=multiplying) as wg:
         for j in loop(runs.max_tiles):
             low, high = runs.share(p, first + j, depth)
-            acc = zeros(f32, mm.C)
+            acc = [zeros(f32, mm.C) for _ in range(sums)]
             for k in loop(low, high):
                 slot = ring.wait()
-                mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b)
-                wgmma.wait(pending=1)  # the wgmma of k - 1 has read its stage ...
+                for i, one in enumerate(acc):
+                    mma(mm, one, slot.a.tile((64, bk), (sums * wg + i, 0)), slot.b)
+                wgmma.wait(pending=sums)  # the wgmma of k - 1 have read their stage ...
                 with when(k > low):
                     ring.release()  # ... so release that stage
             wgmma.wait(pending=0)
             with when(low < high):  # the run may not reach this tile
                 ring.release()
             end = minimum(depth_of_tags, high * bk)
-            assert_covers(acc.tag.k, low * bk, end)  # empty if the run ends before this tile
-            copy(acc, part[p, j].tile((64, bn), (bm // 64 * rank + wg, 0)))
+            out = part[p, j].T if cfg.swap_ab else part[p, j]
+            for i, one in enumerate(acc):
+                assert_covers(one.tag.k, low * bk, end)  # empty if the run ends before this tile
+                copy(one, out.tile((64, bn), (bm // 64 * rank + sums * wg + i, 0)))
 
 
 def _places(cfg: Stream, blocks: Int) -> tuple[Int, Int | int]:
@@ -150,9 +166,10 @@ _ROOM = 224 << 10
 """Bytes of shared memory for stages: all but the barriers'."""
 
 
-def stream(bm: int, bn: int, chunks: int, run: int, peers: int = 1) -> Stream:
+def stream(bm: int, bn: int, chunks: int, run: int, peers: int = 1, *, swap_ab: bool = False) -> Stream:
     """A configuration with as many stages as fit into shared memory."""
-    return Stream(bm, bn, stages=_ROOM // (2 * 64 * (bm + bn)), chunks=chunks, run=run, peers=peers)
+    stages = _ROOM // (2 * 64 * (bm + bn))
+    return Stream(bm, bn, stages=stages, chunks=chunks, run=run, peers=peers, swap_ab=swap_ab)
 
 
 _SHIPPED = (
@@ -162,7 +179,11 @@ _SHIPPED = (
     *((64, 256, *share) for share in ((2, 1), (2, 1, 2), (4, 1, 2), (8, 1, 2))),
     *((64, 128, *share) for share in ((2, 1, 2), (1, 1, 2))),
 )
-CONFIGS: dict[str, Stream] = {"stream_" + "_".join(map(str, each)): stream(*each) for each in _SHIPPED}
+_SWAPPED = ((256, 144, 3, 1, 2),)
+CONFIGS: dict[str, Stream] = {
+    **{"stream_" + "_".join(map(str, each)): stream(*each) for each in _SHIPPED},
+    **{"stream_swapped_" + "_".join(map(str, each)): stream(*each, swap_ab=True) for each in _SWAPPED},
+}
 
 
 @program(configs=CONFIGS)

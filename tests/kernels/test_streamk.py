@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
 from ml_dtypes import bfloat16
 
 from argus.core.diagnostic import ArgusError
@@ -16,13 +17,16 @@ from argus.core.ir import Program
 from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.core.proof.sync.roles.context import RefusedError
 from argus.core.proof.sync.roles.obligations import sequentialise
+from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.emit.build_program import build_program
 from argus.emit.cuda.ptxas import AssemblerReport
 from argus.emit.cuda.text import cuda_text
 from argus.interp.programs import run_program
+from argus.kernels import streamk
 from argus.kernels.config_names import name_of
 from argus.kernels.cost_sm_90a import PROCESSORS
+from argus.kernels.padded import FAMILIES
 from argus.kernels.streamk import CONFIGS, Stream, configuration, gemm_streams
 from argus.language import (
     Ring,
@@ -50,14 +54,39 @@ from argus.runtime.programs import load_program
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
 from argus.verifier.program import verify_program
+from tests.kernels.twins import Edit, twin
 from tests.runtime.fake_driver import FakeDriver
 from tests.runtime.test_cuda import Tensor as Placed
 
 SHARES = [(1, 1), (4, 1), (3, 2), (11, 7), (3, 4), (2, 5)]
 
 
+LARGER = [
+    Stream(64, 24, stages=3, chunks=3, swap_ab=True),
+    Stream(128, 48, stages=3, chunks=2, peers=3, swap_ab=True),
+    Stream(192, 40, stages=3, chunks=2, run=3, swap_ab=True),
+    Stream(256, 32, stages=3, chunks=3, run=2, peers=2, swap_ab=True),
+    Stream(256, 96, stages=3, chunks=2),
+]
+"""With swap-AB, three warpgroups that multiply, and two accumulators for each."""
+NO_RUNS = evolve(Budget(), runs=0)
+SWAPPED = "stream_swapped_256_144_3_1_2"
+FAULTS: list[Edit] = [
+    ("own, common = (n, m) if cfg.swap_ab else (m, n)", "own, common = m, n"),
+    ("(peers * own + rank, k)", "(peers * own, k)"),
+    ("(sums * wg + i, 0)), slot.b)", "(sums * wg, 0)), slot.b)"),
+    ("bm // 64 * rank + sums * wg + i, 0", "bm // 64 * rank + wg + i, 0"),
+    ("wgmma.wait(pending=sums)", "wgmma.wait(pending=sums + 1)"),
+    ("wgmma.wait(pending=0)", "wgmma.wait(pending=1)"),
+]
+"""The other operand's tile; one CTA's for all; an accumulator that is summed or stored twice; waits for too few."""
+
+
 def streams(chunks: int, run: int, peers: int = 1) -> Program:
-    config = Stream(64, 64, stages=3, chunks=chunks, run=run, peers=peers)
+    return instance(Stream(64, 64, stages=3, chunks=chunks, run=run, peers=peers))
+
+
+def instance(config: Stream) -> Program:
     return gemm_streams.instance(config, "trial")
 
 
@@ -70,15 +99,35 @@ def test_any_split_of_a_tile_is_proved(chunks: int, run: int, peers: int) -> Non
 
 
 @pytest.mark.share(8)
+@pytest.mark.parametrize("config", LARGER, ids=name_of)
+def test_larger_tiles_and_those_of_the_transpose_are_proved_and_right(config: Stream) -> None:
+    report = verify_program(instance(config), solver="z3")
+    assert isinstance(report.verdict, Proved), [each.diagnostics for each in report.launches]
+    check_product(instance(config), (70, 264, 328))
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize("edit", FAULTS, ids=str)
+def test_faults_of_the_transpose_are_not_proved(edit: Edit) -> None:
+    report = verify_program(twin(FAMILIES["gemm_nt"], SWAPPED, streamk, edit), solver="z3", budget=NO_RUNS)
+    assert not isinstance(report.verdict, Proved)
+
+
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("chunks", "run", "peers"), [(3, 2, 1), (11, 7, 2), (2, 5, 1), (4, 1, 2)])
 @pytest.mark.parametrize("shape", [(70, 136, 200), (5, 8, 8), (130, 64, 704)], ids=str)
 def test_the_interpreter_computes_the_product(chunks: int, run: int, peers: int, shape: tuple[int, int, int]) -> None:
+    check_product(streams(chunks, run, peers), shape)
+
+
+def check_product(made: Program, shape: tuple[int, int, int]) -> None:
+    """Run it in the interpreter on small integers, whose products are exact."""
     m, n, k = shape
     random = np.random.default_rng(0)
     a, b = (random.integers(-2, 3, (rows, k)).astype(bfloat16) for rows in (m, n))
     given = {"A": a, "B": b, "C": np.zeros((m, n), bfloat16)}
 
-    found = run_program(streams(chunks, run, peers), {"M": m, "N": n, "K": k}, given)
+    found = run_program(made, {"M": m, "N": n, "K": k}, given)
 
     assert found.violations == ()
     wanted = (a.astype(np.float32) @ b.astype(np.float32).T).astype(bfloat16)
@@ -102,7 +151,7 @@ def test_stream_k_is_chosen_where_tiles_are_few_and_deep(shape: tuple[int, int, 
     config = configuration(found)
     assert isinstance(config, Stream)
     assert config.run == 1
-    assert ceil(m / config.rows) * config.peers * ceil(n / config.bn) * config.chunks <= PROCESSORS
+    assert ceil(m / config.tile[0]) * ceil(n / config.tile[1]) * config.peers * config.chunks <= PROCESSORS
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ class Reduction:
 
     @property
     def columns(self) -> int:
-        return 128 if self.runs.columns % 128 == 0 else 64
+        return next(each for each in (128, 64, 32) if self.runs.columns % each == 0)
 
     @property
     def rows(self) -> int:

@@ -40,7 +40,7 @@ from argus.language import (
 )
 from argus.report.summary import artifact_lines
 from benchmarks.cases import kernels_of, shipped_configurations
-from benchmarks.held_waits import UNHELD, chosen
+from benchmarks.held_waits import chosen
 from benchmarks.shipped import families
 
 SHIPPED = {
@@ -93,20 +93,14 @@ def test_everything_of_a_shipped_kernel_stands_between_its_waits(name: str) -> N
 
 @pytest.mark.share(320)
 @pytest.mark.parametrize("stem", [f"{family}-{config}" for family, config in shipped_configurations()])
-def test_each_shipped_kernel_is_held_or_listed(stem: str) -> None:
+def test_each_shipped_kernel_is_held(stem: str) -> None:
     family, _, config = stem.partition("-")
     for made in kernels_of(dict(families())[family].trace(config)):
         text, report, found = chosen(made)
 
-        assert (text == loosened(text)) == (stem in UNHELD)
+        assert text != loosened(text)
         assert (report.scratch_bytes, found.moved) == (0, ())
         assert found.boundaries[0] == found.boundaries[1]
-
-
-@pytest.mark.nightly
-def test_a_listed_kernel_has_a_text_that_holds_nothing() -> None:
-    (stem,) = UNHELD
-    test_each_shipped_kernel_is_held_or_listed(stem)
 
 
 @pytest.mark.share(4, among="code that is read")

@@ -13,6 +13,7 @@ from argus.emit.build import build
 from argus.emit.hip.prelude import loosened
 from argus.emit.hip.resource_report import ResourceReport
 from argus.emit.hip.text import hip_text
+from argus.kernels.fp8_cdna3 import gemm_fp8_fnuz
 from argus.verifier.loader import load
 from property_tests.programs import CORPUS
 
@@ -62,15 +63,24 @@ def test_a_kernel_that_does_not_spill_keeps_its_addresses(tmp_path: Path) -> Non
     assert "opaque(" not in hip_text(kernel)
 
 
-def test_only_copies_in_loops_read_the_thread_anew() -> None:
+def test_copies_in_loops_and_behind_them_read_the_thread_anew() -> None:
     kernel = named(LISTINGS / "convolution.py", "conv2d_same")
     text = hip_text(kernel, recompute=True)
-    inside = text[text.index("for (int k_ = 0") :].split("\n    }\n")[0]
+    before, _, rest = text[text.index('extern "C"') :].partition("for (int k_ = 0")
+    inside, _, behind = rest.partition("\n    }\n")
 
-    assert "const int again = opaque(thread_);" in inside
-    assert text.count("= opaque(") == inside.count("= opaque(")
-    before = text[text.index('extern "C"') : text.index("for (int k_ = 0")]
     assert "again" not in before
+    assert "const int again = opaque(thread_);" in inside
+    assert behind.count("const int again = opaque(thread_);") == 1
+
+
+@pytest.mark.share(8)
+def test_addresses_behind_a_loop_do_not_take_registers_within(tmp_path: Path) -> None:
+    kernel = gemm_fp8_fnuz.trace("interleaved")
+    made = build(kernel, directory=tmp_path, read_code=True)
+
+    assert made.source_text == hip_text(kernel, recompute=True)
+    assert (made.report.spills, made.warnings) == (False, ())
 
 
 def test_a_register_that_the_thread_chooses_is_selected_and_not_addressed(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Addresses that each copy in a loop computes anew, for kernels without registers to keep them.
+"""Addresses that each copy in a loop or behind it computes anew, for kernels without registers to keep them.
 
 LLVM moves what is the same in every iteration out of a loop: parts of the address and of the predicate of each vector,
-which then take registers throughout the loop. A thread index that the compiler cannot see through, read by each copy
-anew, keeps them in the copy.
+which then take registers throughout the loop. So do parts of the addresses behind a loop that it has computed ahead. A
+thread index that the compiler cannot see through, read by each copy anew, keeps them in the copy.
 """
 
 from __future__ import annotations

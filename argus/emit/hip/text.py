@@ -108,8 +108,8 @@ def hip_statements(kernel: Kernel, text: str) -> tuple[Stmt | None, ...]:
 def hip_text(kernel: Kernel, *, recompute: bool = False, mark: Callable[[Stmt], str] | None = None) -> str:
     """Emit the file, without guards. Tags and assertions do not change the text.
 
-    recompute: whether copies in loops compute their addresses anew. mark: what the comment ahead of a statement says,
-    one line; by default FILE:LINE of the user's program.
+    recompute: whether copies in loops and behind them compute their addresses anew. mark: what the comment ahead of a
+    statement says, one line; by default FILE:LINE of the user's program.
     Raises ArgusError: E301 for a target other than gfx942, E501 for a construct without an emitted form.
     """
     if kernel.target.name != "gfx942":
@@ -176,23 +176,28 @@ def _locals(kernel: Kernel, scope: Scope) -> Iterator[str]:
 
 @frozen
 class _Writer:
+    """looped: whether a loop encloses or precedes the statement."""
+
     scope: Scope
     waits: Mapping[Wait, int]
     unit: int
     recompute: bool
     held: Mapping[Boundary, Held]
     mark: Callable[[Stmt], str]
-    in_loop: bool = False
+    looped: bool = False
 
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
+        writer = self
         for before, stmt in zip((None, *body), body, strict=False):
             with emitted_at(stmt.span):
-                lines = [] if isinstance(stmt, Policy) and stmt.name in _OF_OTHERS else self._stmt(stmt)
+                lines = [] if isinstance(stmt, Policy) and stmt.name in _OF_OTHERS else writer._stmt(stmt)
                 if isinstance(stmt, Map) and isinstance(before, Policy) and before.name == "skip_one":
                     lines = unless_ones(stmt, lines, self.scope)
             if lines:
                 yield f"// {self.mark(stmt)}"
                 yield from lines
+            if any(isinstance(each, For) for each in walk((stmt,))):
+                writer = evolve(self, looped=True)
 
     def _stmt(self, stmt: Stmt) -> list[str]:
         match stmt:
@@ -204,7 +209,7 @@ class _Writer:
                 return shuffle_lines(stmt, self.scope, stmt.atom.unit)
             case Copy():
                 lines = direct_lines if stmt.atom.direct else copy_lines
-                if not (self.recompute and self.in_loop):
+                if not (self.recompute and self.looped):
                     return lines(stmt, self.scope)
                 return with_own_thread(lines(stmt, recomputing(self.scope)), self.scope)
             case Map():
@@ -262,7 +267,7 @@ class _Writer:
         step = f"++{name}" if stmt.step == 1 else f"{name} += {stmt.step}"
         head = f"for (int {name} = {start}; {name} {'<' if stmt.step > 0 else '>'} {stop}; {step}) {{"
         unroll = [] if stmt.unroll is None else [f"#pragma unroll {stmt.unroll}"]
-        return [*unroll, head, *evolve(self, in_loop=True)._inner(stmt.body), "}"]
+        return [*unroll, head, *evolve(self, looped=True)._inner(stmt.body), "}"]
 
     def _if(self, stmt: If) -> list[str]:
         lines = [f"if ({self.scope.text.cond(stmt.cond)}) {{", *self._inner(stmt.then)]

@@ -53,11 +53,14 @@ class Symbol:
 
 
 Range = tuple[int | None, int | None]
-_DERIVED = {"digest", "range"}
+_DERIVED = {"digest", "range", "operands"}
 
 
 class _Interned:
-    """A hash-consed node: copying returns the node itself, and so does unpickling while the node is alive."""
+    """A hash-consed node: copying returns the node itself, and so does unpickling while the node is alive.
+
+    `operands` are a node's direct parts, in order: kept, since every traversal asks for them.
+    """
 
     __slots__ = ()
 
@@ -83,6 +86,7 @@ class Const(_Interned):
     value: int
     digest: bytes = field(repr=False)
     range: Range = field(repr=False)
+    operands: tuple[Node, ...] = field(default=(), repr=False)
 
 
 @frozen(eq=False, weakref_slot=True)
@@ -92,6 +96,7 @@ class Sym(_Interned):
     symbol: Symbol
     digest: bytes = field(repr=False)
     range: Range = field(repr=False)
+    operands: tuple[Node, ...] = field(default=(), repr=False)
 
 
 @frozen(eq=False, weakref_slot=True)
@@ -101,6 +106,7 @@ class Coord(_Interned):
     axis: int
     digest: bytes = field(repr=False)
     range: Range = field(repr=False)
+    operands: tuple[Node, ...] = field(default=(), repr=False)
 
 
 @frozen(eq=False, weakref_slot=True)
@@ -111,6 +117,7 @@ class Sum(_Interned):
     constant: int
     digest: bytes = field(repr=False)
     range: Range = field(repr=False)
+    operands: tuple[Node, ...] = field(repr=False)
 
 
 @frozen(eq=False, weakref_slot=True)
@@ -122,6 +129,7 @@ class Bin(_Interned):
     right: Index
     digest: bytes = field(repr=False)
     range: Range = field(repr=False)
+    operands: tuple[Node, ...] = field(repr=False)
 
 
 @frozen(eq=False, weakref_slot=True)
@@ -133,6 +141,7 @@ class Pick(_Interned):
     other: Index
     digest: bytes = field(repr=False)
     range: Range = field(repr=False)
+    operands: tuple[Node, ...] = field(repr=False)
 
 
 @frozen(eq=False, weakref_slot=True)
@@ -143,6 +152,7 @@ class Read(_Interned):
     at: tuple[Index, ...]
     digest: bytes = field(repr=False)
     range: Range = field(repr=False)
+    operands: tuple[Node, ...] = field(repr=False)
 
 
 @frozen(eq=False, weakref_slot=True)
@@ -153,6 +163,7 @@ class Held(_Interned):
     at: tuple[Index, ...]
     digest: bytes = field(repr=False)
     range: Range = field(repr=False)
+    operands: tuple[Node, ...] = field(repr=False)
 
 
 Index = Const | Sym | Coord | Sum | Bin | Pick | Read | Held
@@ -166,6 +177,7 @@ class Cmp(_Interned):
     left: Index
     right: Index
     digest: bytes = field(repr=False)
+    operands: tuple[Node, ...] = field(repr=False)
 
 
 @frozen(eq=False, weakref_slot=True)
@@ -174,6 +186,7 @@ class And(_Interned):
 
     parts: tuple[Cond, ...]
     digest: bytes = field(repr=False)
+    operands: tuple[Node, ...] = field(repr=False)
 
 
 @frozen(eq=False, weakref_slot=True)
@@ -182,6 +195,7 @@ class Or(_Interned):
 
     parts: tuple[Cond, ...]
     digest: bytes = field(repr=False)
+    operands: tuple[Node, ...] = field(repr=False)
 
 
 @frozen(eq=False, weakref_slot=True)
@@ -190,6 +204,7 @@ class Not(_Interned):
 
     part: Cond
     digest: bytes = field(repr=False)
+    operands: tuple[Node, ...] = field(repr=False)
 
 
 Cond = Cmp | And | Or | Not
@@ -199,14 +214,13 @@ NodeT = TypeVar("NodeT", bound=Node)
 
 def digest_of(tag: str, *parts: object) -> bytes:
     """A hash of the structure alone, equal in every process: for the canonical order and query keys."""
-    hasher = hashlib.blake2b(tag.encode(), digest_size=12)
+    pieces = [tag.encode()]
     for part in parts:
         data = part if isinstance(part, bytes) else repr(part).encode()
-        hasher.update(len(data).to_bytes(4, "little"))
-        hasher.update(data)
-    return hasher.digest()
+        pieces += (len(data).to_bytes(4, "little"), data)
+    return hashlib.blake2b(b"".join(pieces), digest_size=12).digest()
 
 
 def _intern_loaded(kind: Callable[..., Node], own: tuple[object, ...], derived: tuple[object, ...]) -> Node:
-    """The node with these fields. Its key consists of `own`, from which digest and range are derived."""
+    """The node with these fields. Its key consists of `own`, from which the rest is derived."""
     return intern((kind.__name__.lower(), *own), kind(*own, *derived))

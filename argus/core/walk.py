@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import is_not
-from typing import TypeVar, assert_never, cast
+from typing import Any, TypeVar, assert_never, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -38,29 +38,13 @@ Value = int | IntArray
 
 def children(node: Node) -> tuple[Node, ...]:
     """The direct operands of a node, in order."""
-    match node:
-        case Const() | Sym() | Coord():
-            return ()
-        case Sum(terms=terms):
-            return tuple(atom for atom, _ in terms)
-        case Bin(left=left, right=right) | Cmp(left=left, right=right):
-            return left, right
-        case Pick(cond=cond, then=then, other=other):
-            return cond, then, other
-        case Read(at=at) | Held(at=at):
-            return at
-        case And(parts=parts) | Or(parts=parts):
-            return parts
-        case Not(part=part):
-            return (part,)
-        case _:
-            assert_never(node)
+    return node.operands
 
 
 @lru_cache(maxsize=1 << 15)
 def below(root: Node) -> tuple[Node, ...]:
     """The descendants of the root in topological order, children first, without the root."""
-    return tuple(topological(children(root)))
+    return tuple(topological(root.operands))
 
 
 def topological(roots: Iterable[Node]) -> list[Node]:
@@ -71,12 +55,11 @@ def topological(roots: Iterable[Node]) -> list[Node]:
     while stack:
         node = stack.pop()
         if node is None:  # all children of the node below it on the stack are in `order`
-            order.append(cast(Node, stack.pop()))
+            order.append(stack.pop())  # pyright: ignore[reportArgumentType] # a node lies below each None
         elif node not in seen:
             seen.add(node)
-            inner = children(node)
-            if inner:
-                stack += (node, None, *inner)
+            if node.operands:
+                stack += (node, None, *node.operands)
             else:
                 order.append(node)
     return order
@@ -95,10 +78,11 @@ def fold(root: Node, visit: Callable[[Node, Sequence[T]], T], known: dict[Node, 
     values: dict[Node, T] = {} if known is None else known
     if root in values:
         return values[root]
-    for node in within(root):
+    for node in below(root):
         if node not in values:
-            values[node] = visit(node, [values[child] for child in children(node)])
-    return values[root]
+            values[node] = visit(node, [values[child] for child in node.operands])
+    found = values[root] = visit(root, [values[child] for child in root.operands])
+    return found
 
 
 def symbols(*roots: Node) -> frozenset[Symbol]:
@@ -117,7 +101,7 @@ def only_as_quotient(root: Node, symbol: Symbol, unit: int) -> bool:
     For a thread number and the wave size as `unit`, the expression is then uniform within a wave.
     """
     for node in within(root):
-        for child in children(node):
+        for child in node.operands:
             if isinstance(child, Sym) and child.symbol == symbol and not _quotient(node, unit):
                 return False
     return not (isinstance(root, Sym) and root.symbol == symbol)
@@ -137,29 +121,28 @@ def mentions(root: Node, kinds: tuple[type[Node], ...]) -> bool:
 
 def rebuild(node: Node, parts: Sequence[Node]) -> Node:
     """The node with its children replaced by `parts`, in normal form."""
+    given: Sequence[Any] = parts  # each of the kind that stands there
     match node:
+        case Sum(terms=terms, constant=constant):
+            return algebra.linear([(atom, factor) for atom, (_, factor) in zip(given, terms, strict=True)], constant)
+        case Bin(op=op):
+            return _APPLY[op](given[0], given[1])
+        case Cmp(op=op):
+            return algebra.le(given[0], given[1]) if op == "<=" else algebra.eq(given[0], given[1])
         case Const() | Sym() | Coord():
             return node
-        case Sum(terms=terms, constant=constant):
-            atoms = cast("Sequence[Index]", parts)
-            return algebra.linear([(a, f) for a, (_, f) in zip(atoms, terms, strict=True)], constant)
-        case Bin(op=op):
-            return apply(op, cast(Index, parts[0]), cast(Index, parts[1]))
         case Pick():
-            return algebra.pick(cast(Cond, parts[0]), cast(Index, parts[1]), cast(Index, parts[2]))
-        case Read(array=array):
-            return algebra.read(array, cast("Sequence[Index]", parts))
-        case Held(fragment=fragment):
-            return algebra.held(fragment, cast("Sequence[Index]", parts))
-        case Cmp(op=op):
-            compare = algebra.le if op == "<=" else algebra.eq
-            return compare(cast(Index, parts[0]), cast(Index, parts[1]))
+            return algebra.pick(given[0], given[1], given[2])
         case And():
-            return algebra.all_of(cast("Sequence[Cond]", parts))
+            return algebra.all_of(given)
         case Or():
-            return algebra.any_of(cast("Sequence[Cond]", parts))
+            return algebra.any_of(given)
         case Not():
-            return algebra.negate(cast(Cond, parts[0]))
+            return algebra.negate(given[0])
+        case Read(array=array):
+            return algebra.read(array, given)
+        case Held(fragment=fragment):
+            return algebra.held(fragment, given)
         case _:
             assert_never(node)
 
@@ -204,7 +187,7 @@ def substitute(
             return symbols.get(node.symbol, node)
         if isinstance(node, Coord):
             return coords[node.axis]
-        return rebuild(node, parts) if any(map(is_not, parts, children(node))) else node
+        return rebuild(node, parts) if any(map(is_not, parts, node.operands)) else node
 
     return cast(NodeT, fold(root, visit))
 
@@ -215,9 +198,10 @@ def _with_symbols(root: Node, symbols: Mapping[Symbol, Index], done: dict[Node, 
         return root
     if isinstance(root, Sym):
         return symbols[root.symbol]
-    if root not in done:
-        done[root] = rebuild(root, [_with_symbols(part, symbols, done) for part in children(root)])
-    return done[root]
+    found = done.get(root)
+    if found is None:
+        found = done[root] = rebuild(root, [_with_symbols(part, symbols, done) for part in root.operands])
+    return found
 
 
 def evaluate(

@@ -6,7 +6,7 @@ Every rewrite is an identity of the integers under floor division, given the ran
 
 from __future__ import annotations
 
-from argus.core.algebra.conditions import FALSE, TRUE, all_of, any_of, eq, implies, le, lt, negate, pick
+from argus.core.algebra.conditions import FALSE, TRUE, all_of, any_of, contradict, eq, implies, le, lt, negate, pick
 from argus.core.algebra.integers import (
     IndexLike,
     add,
@@ -44,6 +44,7 @@ __all__ = [
     "bit_xor",
     "ceil_div",
     "const",
+    "contradict",
     "coord",
     "eq",
     "floordiv",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from math import gcd
 from typing import cast
@@ -20,7 +20,7 @@ def _junction(kind: type[And | Or], parts: Iterable[Cond]) -> Cond:
     for part in parts:
         for piece in part.parts if isinstance(part, kind) else (part,):
             flat[piece] = None
-    if absorbing in flat or any(negate(piece) in flat for piece in flat if not isinstance(piece, And | Or)):
+    if absorbing in flat or _has_opposites(flat):
         return absorbing
     if len(flat) == 1:
         return next(iter(flat))
@@ -28,12 +28,17 @@ def _junction(kind: type[And | Or], parts: Iterable[Cond]) -> Cond:
     return _make_junction(kind, name, ordered)
 
 
+def _has_opposites(flat: Collection[Cond]) -> bool:
+    """Whether one of the conditions is the negation of another."""
+    return any(negate(piece) in flat for piece in flat if not isinstance(piece, And | Or))
+
+
 def _make_junction(kind: type[And | Or], name: str, ordered: tuple[Cond, ...]) -> Cond:
     key = (name, ordered)
     found = lookup(key)
     if found is not None:
         return cast(Cond, found)
-    return intern(key, kind(ordered, digest_of(name, *(part.digest for part in ordered))))
+    return intern(key, kind(ordered, digest_of(name, *(part.digest for part in ordered)), ordered))
 
 
 TRUE = _make_junction(And, "and", ())
@@ -43,6 +48,15 @@ FALSE = _make_junction(Or, "or", ())
 def all_of(parts: Iterable[Cond]) -> Cond:
     """The conjunction; true without parts."""
     return _junction(And, parts)
+
+
+def contradict(parts: Iterable[Cond]) -> bool:
+    """Whether the conjunction of the parts is FALSE, for callers that have no other use for it."""
+    flat: dict[Cond, None] = {}
+    for part in parts:
+        for piece in part.parts if isinstance(part, And) else (part,):
+            flat[piece] = None
+    return FALSE in flat or _has_opposites(flat)
 
 
 def any_of(parts: Iterable[Cond]) -> Cond:
@@ -91,7 +105,9 @@ def _negate_one(cond: Cond, done: dict[Cond, Cond]) -> Cond:
         case Cmp():
             key = ("not", cond)
             found = lookup(key)
-            return cast(Not, found) if found is not None else intern(key, Not(cond, digest_of("not", cond.digest)))
+            if found is not None:
+                return cast(Not, found)
+            return intern(key, Not(cond, digest_of("not", cond.digest), (cond,)))
 
 
 @lru_cache(maxsize=1 << 13)
@@ -120,7 +136,7 @@ def _compare(op: CmpOp, difference: Index) -> Cond:
     found = lookup(key)
     if found is not None:
         return cast(Cmp, found)
-    return intern(key, Cmp(op, left, right, digest_of("cmp", op, left.digest, right.digest)))
+    return intern(key, Cmp(op, left, right, digest_of("cmp", op, left.digest, right.digest), (left, right)))
 
 
 def le(a: IndexLike, b: IndexLike) -> Cond:
@@ -155,4 +171,4 @@ def pick(cond: Cond, then: IndexLike, other: IndexLike) -> Index:
     if found is not None:
         return cast(Pick, found)
     digest = digest_of("pick", cond.digest, yes.digest, no.digest)
-    return intern(key, Pick(cond, yes, no, digest, interval.hull(yes.range, no.range)))
+    return intern(key, Pick(cond, yes, no, digest, interval.hull(yes.range, no.range), (cond, yes, no)))

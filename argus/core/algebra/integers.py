@@ -109,17 +109,17 @@ def _linear(terms: tuple[tuple[Index, int], ...], constant: int) -> Index:
     range_ = (total, total)
     for atom, factor in ordered:
         range_ = interval.add(range_, interval.scale(atom.range, factor))
-    return intern(key, Sum(ordered, total, digest, range_))
+    return intern(key, Sum(ordered, total, digest, range_, tuple(atom for atom, _ in ordered)))
 
 
 def add(*parts: IndexLike) -> Index:
     """The sum of the parts."""
-    return linear([(index(part), 1) for part in parts], 0)
+    return _linear(tuple([(index(part), 1) for part in parts]), 0)
 
 
 def sub(a: IndexLike, b: IndexLike) -> Index:
     """`a - b`."""
-    return linear([(index(a), 1), (index(b), -1)], 0)
+    return _linear(((index(a), 1), (index(b), -1)), 0)
 
 
 def neg(a: IndexLike) -> Index:
@@ -135,7 +135,7 @@ def _bin(op: BinOp, left: Index, right: Index) -> Index:
     range_ = interval.of_bin(op, left.range, right.range)
     if range_[0] is not None and range_[0] == range_[1]:
         return const(range_[0])
-    return intern(key, Bin(op, left, right, digest_of("bin", op, left.digest, right.digest), range_))
+    return intern(key, Bin(op, left, right, digest_of("bin", op, left.digest, right.digest), range_, (left, right)))
 
 
 def _sorted_pair(a: Index, b: Index) -> tuple[Index, Index]:
@@ -330,7 +330,8 @@ def read(array: str, at: Iterable[IndexLike]) -> Read:
     found = lookup(key)
     if found is not None:
         return cast(Read, found)
-    return intern(key, Read(array, where, digest_of("read", array, *(x.digest for x in where)), interval.ANY))
+    digest = digest_of("read", array, *(x.digest for x in where))
+    return intern(key, Read(array, where, digest, interval.ANY, where))
 
 
 def held(fragment: str, at: Iterable[IndexLike]) -> Held:
@@ -340,4 +341,5 @@ def held(fragment: str, at: Iterable[IndexLike]) -> Held:
     found = lookup(key)
     if found is not None:
         return cast(Held, found)
-    return intern(key, Held(fragment, where, digest_of("held", fragment, *(x.digest for x in where)), interval.ANY))
+    digest = digest_of("held", fragment, *(x.digest for x in where))
+    return intern(key, Held(fragment, where, digest, interval.ANY, where))

@@ -58,7 +58,7 @@ class Kind:
     """Takes values by position. Raises ValueError, LookupError, ArithmeticError or ArgusError for invalid ones."""
 
 
-_DERIVED = {"digest", "range"}
+_DERIVED = {"digest", "range", "operands"}
 
 
 def _plain(of: type) -> Kind:

@@ -20,6 +20,34 @@ from argus.core.walk import symbols
 Free = frozenset[Symbol]
 
 
+class _Kept(Fraction):
+    """A rational number whose hash is kept: monomials are keys, and a fraction's own hash takes a modular inverse."""
+
+    __slots__ = ("kept",)
+    kept: int
+
+    def __hash__(self) -> int:
+        return self.kept
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return rational, (Fraction(self.numerator, self.denominator),)
+
+
+def rational(value: Fraction | int) -> Fraction:
+    """The number as a coefficient or an exponent: mostly one object for each, so that equality is soon seen."""
+    return value if isinstance(value, _Kept) else _rational(value.numerator, value.denominator)
+
+
+@lru_cache(maxsize=1 << 14)
+def _rational(numerator: int, denominator: int) -> Fraction:
+    made = _Kept(numerator, denominator)
+    made.kept = Fraction.__hash__(made)
+    return made
+
+
+_ONE = rational(1)
+
+
 @frozen(eq=False, weakref_slot=True)
 class Count:
     """An integer that is no sum: a size, a quotient."""
@@ -209,7 +237,11 @@ def order(atom: Atom) -> bytes:
 
 def sorted_monomial(powers: Iterable[tuple[Atom, Fraction]]) -> Monomial:
     """The monomial with these powers, of distinct atoms; those with exponent 0 are left out."""
-    return tuple(sorted(((atom, power) for atom, power in powers if power), key=lambda each: each[0].digest))
+    return tuple(sorted(((atom, rational(power)) for atom, power in powers if power), key=_digest_of_atom))
+
+
+def _digest_of_atom(power: tuple[Atom, Fraction]) -> bytes:
+    return power[0].digest
 
 
 def monomial_key(monomial: Monomial) -> tuple[tuple[bytes, Fraction], ...]:
@@ -219,7 +251,7 @@ def monomial_key(monomial: Monomial) -> tuple[tuple[bytes, Fraction], ...]:
 
 def poly(terms: dict[Monomial, Fraction]) -> Poly:
     """The polynomial with these terms."""
-    kept = [(monomial, factor) for monomial, factor in terms.items() if factor]
+    kept = [(monomial, rational(factor)) for monomial, factor in terms.items() if factor]
     if len(kept) > _LIMIT:
         raise NoNormalFormError("the normal form is too large")
     if len(kept) > 1:
@@ -247,7 +279,7 @@ ZERO, ONE = constant(0), constant(1)
 
 def of_atom(atom: Atom, power: Fraction | int = 1) -> Poly:
     """A power of an atom."""
-    return poly({((atom, Fraction(power)),): Fraction(1)})
+    return poly({((atom, rational(power)),): _ONE})
 
 
 def number_of(value: Poly) -> Fraction | None:

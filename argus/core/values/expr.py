@@ -10,9 +10,9 @@ This is syntax only: `normal` gives it a normal form, `evaluate` its value. A se
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from attrs import frozen
+from attrs import fields, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
@@ -22,7 +22,17 @@ ReduceOp = Literal["sum", "max", "min", "product"]
 CompareOp = Literal["<", "<=", "=="]
 
 
-class _Operators:
+class _Interned:
+    """Copying and unpickling return the one object with these fields."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        kind = cast("type[Number]", type(self))
+        return unique, (kind, *(getattr(self, each.name) for each in fields(kind)))
+
+
+class _Operators(_Interned):
     """Arithmetic on expressions, as the language writes it."""
 
     __slots__ = ()
@@ -134,7 +144,7 @@ class Choose(_Operators):
 
 
 @frozen(eq=False, weakref_slot=True)
-class Compare:
+class Compare(_Interned):
     """`left op right` on values."""
 
     op: CompareOp
@@ -150,8 +160,8 @@ ExprLike = Any
 
 def expr(value: ExprLike) -> Expr:
     """The expression itself, or the number. Raises TypeError for what is neither (a float too: it is not exact)."""
-    if isinstance(value, Expr):
-        return value
+    if isinstance(value, _Operators):  # the base of each kind: a union of them is asked one by one
+        return value  # pyright: ignore[reportReturnType]
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
         return unique(Number, Fraction(value))
     if isinstance(value, Index):

@@ -35,12 +35,14 @@ from argus.core.values.atoms import (
     of_atom,
     opaque_atom,
     poly,
+    rational,
     single,
     sorted_monomial,
 )
 from argus.core.values.ends import apart, residue, tidy, whole
 
 TestAtom = Holds | Above | Inhabited
+_ONE = rational(1)
 _EXPANDED_POWER = 4
 _FACTORS = 200
 _FACTORED = 1 << 12
@@ -51,7 +53,8 @@ def add(*parts: Poly) -> Poly:
     terms: dict[Monomial, Fraction] = {}
     for part in parts:
         for monomial, factor in part.terms:
-            terms[monomial] = terms.get(monomial, Fraction(0)) + factor
+            known = terms.get(monomial)
+            terms[monomial] = factor if known is None else known + factor
     return poly(terms)
 
 
@@ -62,7 +65,11 @@ def scale(value: Poly, factor: Fraction | int) -> Poly:
 
 def sub(a: Poly, b: Poly) -> Poly:
     """`a - b`."""
-    return add(a, scale(b, -1))
+    terms = dict(a.terms)
+    for monomial, factor in b.terms:
+        known = terms.get(monomial)
+        terms[monomial] = -factor if known is None else known - factor
+    return poly(terms)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -73,9 +80,16 @@ def mul(a: Poly, b: Poly) -> Poly:
     terms: dict[Monomial, Fraction] = {}
     for left, x in a.terms:
         for right, y in b.terms:
+            both = _by(x, y)
             for monomial, factor in _times(left, right).terms:
-                terms[monomial] = terms.get(monomial, Fraction(0)) + factor * x * y
+                known, own = terms.get(monomial), _by(factor, both)
+                terms[monomial] = own if known is None else known + own
     return poly(terms)
+
+
+def _by(a: Fraction, b: Fraction) -> Fraction:
+    """The product of two numbers, most of which are 1."""
+    return b if a is _ONE else a if b is _ONE else a * b
 
 
 def product(parts: Iterable[Poly]) -> Poly:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from operator import is_
 from typing import Protocol
 
 from argus.core.algebra import coord
-from argus.core.index import Cond, Index, Node, Symbol
+from argus.core.index import Bin, Cond, Index, Node, Symbol
 from argus.core.values.expr import (
     Choose,
     Compare,
@@ -27,7 +28,7 @@ from argus.core.values.expr import (
     reduce_,
 )
 from argus.core.walk import substitute as substitute_index
-from argus.core.walk import symbols
+from argus.core.walk import symbols, within
 
 IndexMap = Callable[[Index], Index]
 CondMap = Callable[[Cond], Cond]
@@ -42,16 +43,22 @@ class Choosing(Protocol):
 def map_parts(
     root: Expr, on_expr: Callable[[Expr], Expr], on_index: IndexMap, on_cond: CondMap, choosing: Choosing = choose
 ) -> Expr:
-    """The expression with its direct parts replaced; bound variables are left to the maps."""
+    """The expression with its direct parts replaced; bound variables are left to the maps.
+
+    Where no part changes it is the root itself, which no constructor would find faster.
+    """
     match root:
+        case Fn(name=name, args=args):
+            made = [on_expr(each) for each in args]
+            return root if all(map(is_, made, args)) else fn(name, *made)
         case Number() | Infinity():
             return root
         case Whole(index=index):
-            return expr(on_index(index))
+            at = on_index(index)
+            return root if at is index else expr(at)
         case Element(tensor=tensor, at=at):
-            return element(tensor, *map(on_index, at))
-        case Fn(name=name, args=args):
-            return fn(name, *map(on_expr, args))
+            places = [on_index(each) for each in at]
+            return root if all(map(is_, places, at)) else element(tensor, *places)
         case Choose(test=Compare(op=op, left=left, right=right), then=then, other=other):
             return choosing(compare(op, on_expr(left), on_expr(right)), on_expr(then), on_expr(other))
         case Choose(test=test, then=then, other=other):
@@ -82,17 +89,17 @@ def substitute(root: Expr, names: Mapping[Symbol, Index], coords: tuple[Index, .
     )
 
 
-def nodes(root: Expr) -> Iterator[Expr]:
+@lru_cache(maxsize=1 << 13)
+def nodes(root: Expr) -> tuple[Expr, ...]:
     """Every expression within the root, once each, the root first."""
-    seen: set[Expr] = set()
+    seen: dict[Expr, None] = {}
     stack = [root]
     while stack:
         top = stack.pop()
-        if top in seen:
-            continue
-        seen.add(top)
-        yield top
-        stack += parts(top)
+        if top not in seen:
+            seen[top] = None
+            stack += parts(top)
+    return tuple(seen)
 
 
 def parts(of: Expr) -> tuple[Expr, ...]:
@@ -133,17 +140,27 @@ def elements(root: Expr) -> tuple[Element, ...]:
     return tuple(each for each in nodes(root) if isinstance(each, Element))
 
 
+@lru_cache(maxsize=1 << 13)
 def bound_variables(root: Expr) -> frozenset[Symbol]:
     """The variables of all reductions."""
     return frozenset(each.variable for each in nodes(root) if isinstance(each, Reduce))
 
 
+@lru_cache(maxsize=1 << 13)
 def integers(root: Expr) -> tuple[Node, ...]:
     """The index expressions and conditions that occur, with a coordinate in place of each bound variable."""
     bound = {symbol: coord(0) for symbol in bound_variables(root)}
     found = [own_integers(node) for node in nodes(root)]
     indices = (substitute_index(each, bound) for own, _ in found for each in own)
     return *indices, *(substitute_index(each, bound) for _, own in found for each in own)
+
+
+@lru_cache(maxsize=1 << 13)
+def divisors(root: Expr) -> frozenset[Index]:
+    """What a remainder in an integer or a condition is by."""
+    own = (each for node in nodes(root) for some in own_integers(node) for each in some)
+    within_own = (each for part in own for each in within(part))
+    return frozenset(each.right for each in within_own if isinstance(each, Bin) and each.op == "%")
 
 
 def own_integers(node: Expr) -> tuple[tuple[Index, ...], tuple[Cond, ...]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
-from argus.core.algebra import FALSE, all_of, const
+from argus.core.algebra import const, contradict
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Cmp, Cond, Index, Sym, Symbol
 from argus.core.walk import substitute, symbols
@@ -23,14 +24,14 @@ def contradicts_by_bounds(pieces: Sequence[Cond], denied: Cond) -> bool:
         numbers: dict[Symbol, Index] = {
             symbol: const(low) for symbol, (low, high) in bounds.items() if low is not None and low == high
         }
-        if symbols(denied, *pieces).isdisjoint(numbers):
+        if all(symbols(each).isdisjoint(numbers) for each in (denied, *pieces)):
             return False
         try:
             pieces = tuple(dict.fromkeys(substitute(piece, numbers) for piece in pieces))
             denied = substitute(denied, numbers)
         except ZeroDivisionError:  # only defined assignments count, so this decides nothing: leave it to the solver
             return False
-        if all_of((*pieces, denied)) is FALSE:
+        if contradict((*pieces, denied)):
             return True
     return False
 
@@ -47,6 +48,7 @@ def _bounds(pieces: Sequence[Cond]) -> dict[Symbol, Bounds]:
     return found
 
 
+@lru_cache(maxsize=1 << 14)
 def _bound(piece: Cmp) -> tuple[Symbol, int | None, int | None] | None:
     """The symbol and its bounds, from a comparison of one symbol with a number; None for any other comparison."""
     terms, constant = linear_terms(piece.left)

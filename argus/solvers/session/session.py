@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import define, field
 
-from argus.core.algebra import FALSE, TRUE, all_of, negate
+from argus.core.algebra import TRUE, all_of, contradict, negate
 from argus.core.index import And, Cond, Index
 from argus.core.query import STEPS_PER_SECOND, Answer, Budget, GaveUp, Sat, Unsat
 from argus.solvers.base import Solver, definedness
@@ -203,7 +203,7 @@ class Session:
         """Whether all assertions are satisfiable together."""
         self._answers.count("asked")
         pieces = _pieces(assertions)
-        if all_of(pieces) is FALSE:
+        if contradict(pieces):
             self._answers.count("by_normal_form")
             return Unsat(_NORMAL_FORM)
         return self._decider.whole(pieces)
@@ -215,7 +215,11 @@ class Session:
 
 def _pieces(conditions: Sequence[Cond]) -> tuple[Cond, ...]:
     """The conjuncts of the conditions in order, without duplicates."""
-    return tuple(dict.fromkeys(piece for condition in conditions for piece in _conjuncts(condition)))
+    found: dict[Cond, None] = {}
+    for condition in conditions:
+        for piece in condition.parts if isinstance(condition, And) else (condition,):
+            found[piece] = None
+    return tuple(found)
 
 
 def _conjuncts(condition: Cond) -> Iterator[Cond]:
@@ -233,4 +237,4 @@ def _follows_by_form(pieces: tuple[Cond, ...], goal: Cond, denied: Cond) -> bool
     """Whether normal forms alone show that the hypotheses imply the goal."""
     if goal is TRUE or all(part in pieces for part in _conjuncts(goal)):
         return True
-    return all_of((*pieces, denied)) is FALSE or contradicts_by_bounds(pieces, denied)
+    return contradict((*pieces, denied)) or contradicts_by_bounds(pieces, denied)

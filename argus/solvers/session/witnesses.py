@@ -38,7 +38,14 @@ class Witness:
 
     def satisfies(self, assertions: Sequence[Cond]) -> bool:
         """Whether all assertions are defined and hold; False where one mentions what threads hold, or coordinates."""
-        return all(self._holds(each) for each in assertions)
+        held = self._held
+        for each in assertions:
+            known = held.get(each)
+            if known is None:
+                known = held[each] = self._evaluate(each)
+            if not known:
+                return False
+        return True
 
     def raised(self) -> Witness:
         """The assignment with the greatest number of its range for each other symbol, where that has one."""
@@ -53,11 +60,6 @@ class Witness:
     def answer(self, name: str) -> Sat:
         """The assignment as an answer. name: of what found it."""
         return Sat(name, self.model, self.elements)
-
-    def _holds(self, condition: Cond) -> bool:
-        if condition not in self._held:
-            self._held[condition] = self._evaluate(condition)
-        return self._held[condition]
 
     def _evaluate(self, condition: Cond) -> bool:
         domains = _domains(condition)

@@ -76,6 +76,9 @@ class Cells:
     casts: Casts = field(factory=Casts)
     _written: dict[Step, Expr] = field(factory=dict[Step, Expr], init=False)
     _after: dict[tuple[Buffer, Step], Expr] = field(factory=dict["tuple[Buffer, Step]", Expr], init=False)
+    _events: dict[tuple[Segment, Buffer], list[Step]] = field(
+        factory=dict["tuple[Segment, Buffer]", "list[Step]"], init=False
+    )
     _opaque: dict[Segment, _Kept] = field(factory=dict["Segment", "_Kept"], init=False)
     _running: list[Step] = field(factory=list[Step], init=False)
     _apart: list[int] = field(factory=lambda: [0], init=False)
@@ -211,7 +214,10 @@ class Cells:
 
     def events(self, segment: Segment, buffer: Buffer) -> list[Step]:
         """The steps of a segment that write, allocate or reset a tile."""
-        return [step for step in segment.steps if self._touches(step, buffer)]
+        key = segment, buffer
+        if key not in self._events:
+            self._events[key] = [step for step in segment.steps if self._touches(step, buffer)]
+        return self._events[key]
 
     def _touches(self, step: Step, buffer: Buffer) -> bool:
         if isinstance(step.stmt, Alloc | Reset):

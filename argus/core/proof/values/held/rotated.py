@@ -8,7 +8,7 @@ from argus.core import algebra
 from argus.core.index import Bin, Cond, Index, Node, Symbol
 from argus.core.proof.values.held.terms import all_symbols, replaced
 from argus.core.values.expr import Expr
-from argus.core.values.rewriting import bound_variables, mapped
+from argus.core.values.rewriting import bound_variables, divisors, mapped
 from argus.core.walk import fold, rebuild, symbols
 
 
@@ -17,6 +17,8 @@ def unrotated(variable: Symbol, high: Index, body: Expr) -> Expr:
 
     Only if the variable occurs in no other way, and c is the same everywhere; itself else.
     """
+    if high not in divisors(body):
+        return body
     inner = bound_variables(body)
     if variable in inner or variable in symbols(high) or variable not in all_symbols(body):
         return body

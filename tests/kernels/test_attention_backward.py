@@ -29,9 +29,10 @@ Matrix = np.ndarray[Any, Any]
 BRIEF = evolve(Budget(), runs=0)
 EACH = [(dtype, width, config) for dtype in (bf16, f16) for width in (64, 128, 256) for config in configs(width)]
 SHORT = (bf16, 64)
-SOME = [pytest.param(*each, marks=pytest.mark.share(4) if each[:2] == SHORT else pytest.mark.nightly) for each in EACH]
+SOME = [each if each[:2] == SHORT else pytest.param(*each, marks=pytest.mark.nightly) for each in EACH]
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("dtype", "width", "config"), SOME)
 def test_every_configuration_is_proved(dtype: Any, width: int, config: str) -> None:  # noqa: ANN401 reason: a parameter
     verdict = verify_program(FAMILIES[dtype][width], config=config, solver="z3", budget=BRIEF).verdict

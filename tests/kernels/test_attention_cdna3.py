@@ -212,7 +212,7 @@ FOUND = {
 the right elements, in which no claim without a formula is violated, or need more heads or keys than are tried."""
 
 
-@pytest.mark.share(24, among="twins of attention on gfx942")
+@pytest.mark.share(32, among="twins of attention on gfx942")
 @pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", FOUND)
 def test_a_twin_of_one_edit_is_refuted(name: str, solver: str) -> None:
@@ -223,7 +223,7 @@ def test_a_twin_of_one_edit_is_refuted(name: str, solver: str) -> None:
     assert verdict.counterexample.code == FOUND[name]
 
 
-@pytest.mark.share(24, among="twins of attention on gfx942")
+@pytest.mark.share(32, among="twins of attention on gfx942")
 @pytest.mark.parametrize("name", sorted(EDITS.keys() - FOUND.keys()))
 def test_another_twin_is_not_proved(name: str) -> None:
     config, module, edit = EDITS[name]

@@ -41,7 +41,7 @@ def test_every_schedule_is_proved(name: str, config: str) -> None:
     proved(name, config)
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_is_proved(name: str) -> None:
     proved(name, "clustered")

@@ -36,7 +36,7 @@ def test_the_text_agrees_with_the_interpreter(path: Path) -> None:
     assert all(each.right for each in found), [t for each in found for t in each.trials if not t.right][:1]
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(4, among="addresses computed anew")
 @pytest.mark.parametrize(
     ("file", "name"),
     [("attention_cdna3", "attention_cdna3_mi300x_attend"), ("convolution", "conv2d_dilated")],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.skinny import Skinny
@@ -119,6 +119,10 @@ H200 = Costs(
     reduce=2.3e6,
     exchange=1.734,
 )
+
+H200_E4M3 = evolve(H200, step={**H200.step, 192: 0.359})
+"""For e4m3, whose extent K takes the time of K / 2 in 16 bits, but in tiles of 192 columns: 0.78 of those of 256 in the
+median of six shapes, where bf16 has 0.71."""
 
 
 @frozen

@@ -7,18 +7,19 @@ and added to an f32 accumulator: promotion [DeepSeek-V3 2024, section 3.3.2].
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from itertools import chain
 from math import prod
 
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction, slot_for
 from argus.kernels.schedules.epilogues import TileCoord
+from argus.kernels.schedules.promoted import BLOCK, WIDTH, Sums, blocks_of, pieces_of
 from argus.language import (
+    TV,
     Fragment,
     Int,
     Ring,
-    Slot,
     Tensor,
     Turns,
     assert_relation,
@@ -38,7 +39,6 @@ from argus.language import (
     kernel,
     load,
     loop,
-    mma,
     persistent,
     registers,
     role,
@@ -55,26 +55,24 @@ from argus.language import (
     wgmma,
 )
 
-BLOCK = 128
-"""Elements of k, and rows of B, that share a scale."""
-_WIDTH = 64
-"""Columns of an epilogue box."""
 ALIGNED = 4
 """Scales in 16 bytes; TMA requires rows of a multiple of that."""
 
 
 @frozen
 class Blocks:
-    """H200: bm x 128 tiles, 128 of K per stage; one producer warpgroup and two consumer warpgroups.
+    """H200: bm x bn tiles, 128 of K per stage; one producer warpgroup and two consumer warpgroups.
 
-    group: rows of a super-tile, 0 for row-major tiles. cluster: CTAs along rows, then columns. whole: one epilogue box
-    for each part of a tile, which takes the memory of a stage or more. narrow: the epilogue stores one box of 64
-    columns at a time, which saves memory for a stage. ragged: the epilogue stores single elements, so that rows of C
-    may have any length. slots: scales of A are part of the stages, which needs M to be a multiple of 4. ordered: the
-    warpgroups issue the first wgmma of a stage in a fixed order.
+    bn: 128, or another multiple of 64: such tiles have scales of B for each 64 columns. group: rows of a super-tile, 0
+    for row-major tiles. cluster: CTAs along rows, then columns. whole: one epilogue box for each part of a tile, which
+    takes the memory of a stage or more. narrow: the epilogue stores one box of 64 columns at a time, which saves memory
+    for a stage. ragged: the epilogue stores single elements, so that rows of C may have any length. slots: scales of A
+    are part of the stages, which needs M to be a multiple of 4. ordered: the warpgroups issue the first wgmma of a
+    stage in a fixed order. rounds: iterations over K between two branches back, which end and begin while others go on.
     """
 
     bm: int = 128
+    bn: int = BLOCK
     stages: int = 5
     group: int = 0
     cluster: tuple[int, ...] = (1,)
@@ -83,7 +81,7 @@ class Blocks:
     ragged: bool = False
     slots: bool = False
     ordered: bool = False
-    bn = BLOCK
+    rounds: int = 1
     target = sm_90a
     threads = 384
 
@@ -104,8 +102,10 @@ CONFIGS = {
     "rows_256_clustered": Blocks(bm=256, stages=4, cluster=(1, 2)),
     "rows_256_whole": Blocks(bm=256, stages=3, group=8, whole=True),
     "rows_256_beside": Blocks(bm=256, stages=3, cluster=(1, 2), whole=True),
-    "ordered_bands": Blocks(bm=256, stages=4, group=8, narrow=True, slots=True, ordered=True),
+    "ordered_bands": Blocks(bm=256, stages=4, group=8, narrow=True, slots=True, ordered=True, rounds=8),
     "ordered_whole": Blocks(bm=256, stages=3, group=8, whole=True, slots=True, ordered=True),
+    "rows_256_pairs": Blocks(bm=256, stages=4, group=8, cluster=(1, 2), narrow=True, slots=True, rounds=8),
+    "columns_192_pairs": Blocks(bn=192, stages=4, group=8, cluster=(2, 1), whole=True, slots=True, rounds=8),
 }
 
 
@@ -128,9 +128,9 @@ def gemm_fp8_blocks(
     problem.assume_aligned(stores=not cfg.ragged)
     assume(rows * columns < 1 << 22)  # so that 256 rows times any tile number fit 32 bits
     depth = ceil_div(A.shape[1], BLOCK)
-    assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], columns))
+    assume(eq(scale_a.shape[0], depth), eq(scale_b.shape[0], ceil_div(B.shape[0], BLOCK)))
     ring = _ring(cfg, A, B)
-    box_shape = (2, parts if cfg.whole else 1, 1 if cfg.narrow else bn // _WIDTH, 64, _WIDTH)
+    box_shape = (2, parts if cfg.whole else 1, 1 if cfg.narrow else bn // WIDTH, 64, WIDTH)
     boxes = None if cfg.ragged else shared(bf16, box_shape, swizzle=128)
     turns = Turns(2) if cfg.ordered else None
     tiles = persistent((rows, columns), order=super_tiled(cfg.group) if cfg.group else by_rows)
@@ -146,77 +146,62 @@ def gemm_fp8_blocks(
         ring.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
-        sums = Sums(cfg)
-        scales = Scales(scale_a, scale_b, sums.accs, in_slots=cfg.slots)
+        sums = Sums(bn, parts)
+        scales = Scales(scale_a, scale_b, cfg, sums.layout)
         for m, n in tiles:
             sums.clear()
             places = [2 * parts * m + parts * wg + i for i in range(parts)]
             scales.fetch(0, n, places)
-            for k in loop(depth):
+            for k in loop(depth, unroll=cfg.rounds):
                 slot = ring.wait()
                 sums.multiply(slot, wg, 0, turns)
                 # Overlaps with the wgmma, as do the loads of the next block's scales.
                 factors = scales.products(slot.scales[0] if cfg.slots else None, wg)
+                if cfg.slots:
+                    sync()  # all threads have read the scales of rows; none waits long for it during the wgmma
                 scales.fetch(k + 1, n, places)
                 for p in range(parts):
                     if p > 0:
                         sums.multiply(slot, wg, p)
                     wgmma.wait(0)
                     if p == parts - 1:
-                        ring.release()
-                    _promote(sums.accs[p], sums.part, factors[p])
-            for acc in sums.accs:
+                        ring.release(sync=False)
+                    for each in zip(sums.accs[p], sums.pieces(), factors[p], strict=True):
+                        _promote(*each)
+            for acc in chain(*sums.accs):
                 problem.complete(acc)
-            _store_tile(cfg, sums.accs, C, [(place, n) for place in places], None if boxes is None else boxes[wg])
+            _store_tile(cfg, sums, C, [(place, n) for place in places], None if boxes is None else boxes[wg])
         if boxes is not None:
             with elected():
                 bulk.wait(0, of="reads")  # the stores have read the boxes; they complete without the CTA
     problem.finish()
 
 
-class Sums:
-    """Accumulators of a warpgroup: `part` for one block of K and 64 rows, `accs` for all of K, one per 64 rows."""
-
-    def __init__(self, cfg: Blocks) -> None:
-        self.mm = wgmma(e4m3, n=cfg.bn)
-        self.part = registers(f32, self.mm.C)
-        self.accs = [registers(f32, self.mm.C) for _ in range(cfg.parts)]
-
-    def clear(self) -> None:
-        for acc in self.accs:
-            acc[:] = 0.0
-
-    def multiply(self, slot: Slot, wg: Int, p: int, turns: Turns | None = None) -> None:
-        """Issue the wgmma of the warpgroup's p-th 64 rows; with `turns`, in the warpgroups' fixed order."""
-        with nullcontext() if turns is None else turns(wg):
-            a = slot.a.tile((64, BLOCK), (len(self.accs) * wg + p, 0))
-            mma(self.mm, self.part, a, slot.b, init=True)
-
-
 class Scales:
-    """Registers for the scales of one block of K: of B, and of A for each accumulator's rows unless these are in the
-    stages.
+    """Registers for the scales of one block of K: of B for each piece of the columns, and of A for each 64 rows unless
+    these are in the stages. layout: of an accumulator.
     """
 
-    def __init__(self, a: Tensor, b: Tensor, accs: Sequence[Fragment], *, in_slots: bool) -> None:
-        self.a, self.b, self.layout, self.parts = a, b, accs[0].layout, len(accs)
-        self.of_rows = [] if in_slots else [registers(f32, self.layout.axis(0)) for _ in accs]
-        self.of_columns = registers(f32, self.layout.axis())
+    def __init__(self, a: Tensor, b: Tensor, cfg: Blocks, layout: TV) -> None:
+        self.a, self.b, self.layout, self.parts, self.width = a, b, layout, cfg.parts, cfg.bn
+        self.of_rows = [] if cfg.slots else [registers(f32, layout.axis(0)) for _ in range(cfg.parts)]
+        self.of_columns = [registers(f32, layout.axis()) for _ in range(pieces_of(cfg.bn))]
 
     def fetch(self, k: Int | int, n: Int, places: Sequence[Int]) -> None:
         """Issue the loads of block k's scales; zeros beyond the last block."""
-        copy(self.b[n, k], self.of_columns, edge=0)
+        for block, held in zip(blocks_of(n, self.width), self.of_columns, strict=True):
+            copy(self.b[block, k], held, edge=0)
         if self.of_rows:
             for held, place in zip(self.of_rows, places, strict=True):
                 copy(self.a[k].tile((64,), (place,)), held, edge=0)
 
-    def products(self, in_slot: Tensor | None, wg: Int) -> list[Fragment]:
+    def products(self, in_slot: Tensor | None, wg: Int) -> list[list[Fragment]]:
         """The products of row and column scales, for each accumulator."""
-        if in_slot is None:
-            return [held * self.of_columns for held in self.of_rows]
-        places = [self.parts * wg + p for p in range(self.parts)]
-        rows = [load(in_slot.tile((64,), (place,)), self.layout.axis(0)) for place in places]
-        return [held * self.of_columns for held in rows]
+        rows = self.of_rows
+        if in_slot is not None:
+            places = [self.parts * wg + p for p in range(self.parts)]
+            rows = [load(in_slot.tile((64,), (place,)), self.layout.axis(0)) for place in places]
+        return [[held * of_columns for of_columns in self.of_columns] for held in rows]
 
 
 def _ring(cfg: Blocks, a: Tensor, b: Tensor) -> Ring:
@@ -241,35 +226,34 @@ def _fetch(cfg: Blocks, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> N
     copy(*(each.part(0, cluster.rank, blocks) for each in common), via=to_all, edge=0)
 
 
-def _store_tile(
-    cfg: Blocks, accs: Sequence[Fragment], target: Tensor, at: Sequence[TileCoord], boxes: Tensor | None
-) -> None:
+def _store_tile(cfg: Blocks, sums: Sums, target: Tensor, at: Sequence[TileCoord], boxes: Tensor | None) -> None:
     """Store accumulators of 64 rows to global memory."""
     if boxes is None:
-        for acc, place in zip(accs, at, strict=True):
+        for (acc,), place in zip(sums.accs, at, strict=True):
             copy(acc.to(bf16), target.tile((64, BLOCK), place), via=st_global_b16, edge=0)
         return
     together, columns = (int(extent) for extent in boxes.shape[:2])
     for i in range(0, cfg.parts, together):
-        for j in range(0, BLOCK // _WIDTH, columns):
-            _store_boxes(accs[i : i + together], target, at[i : i + together], boxes, j)
+        for j in range(0, cfg.bn // WIDTH, columns):
+            parts = [[sums.columns(p, j + beside) for beside in range(columns)] for p in range(i, i + together)]
+            places = [(row, column * (cfg.bn // WIDTH) + j) for row, column in at[i : i + together]]
+            _store_boxes(parts, target, places, boxes)
 
 
-def _store_boxes(accs: Sequence[Fragment], target: Tensor, at: Sequence[TileCoord], boxes: Tensor, first: int) -> None:
-    """Store parts of 64-row accumulators by TMA, from column part `first` on: fill all boxes, barrier, store all."""
+def _store_boxes(parts: Sequence[Sequence[Fragment]], target: Tensor, at: Sequence[TileCoord], boxes: Tensor) -> None:
+    """Store parts of 64 x 64 by TMA: fill all boxes, barrier, store all. at: coordinates of each row's first part."""
     with elected():
         bulk.wait(pending=0, of="reads")  # the last stores have read the boxes
     sync()
-    sent = [(i, j) for i in range(len(accs)) for j in range(int(boxes.shape[1]))]
+    sent = [(i, j) for i, row in enumerate(parts) for j in range(len(row))]
     for i, j in sent:
-        copy(accs[i].tile((64, _WIDTH), (0, first + j)).to(bf16), boxes[i, j], via=stmatrix.x4)
+        copy(parts[i][j].to(bf16), boxes[i, j], via=stmatrix.x4)
     fence("async proxy")
     sync()
     with elected():
         for i, j in sent:
             row, column = at[i]
-            place = row, column * (BLOCK // _WIDTH) + first + j
-            copy(boxes[i, j], target.tile((64, _WIDTH), place), via=tma, edge=0)
+            copy(boxes[i, j], target.tile((64, WIDTH), (row, column + j)), via=tma, edge=0)
         bulk.commit()
 
 

@@ -16,7 +16,12 @@ ROWS_CONFIGS = {
     "by_rows": Grouped(bk=128, group=0),
     "columns_128": Grouped(bn=128, bk=128, stages=6),
 }
-CONFIGS = {"super_tiled": GroupedBlocks(), "by_rows": GroupedBlocks(group=0)}
+CONFIGS = {
+    "super_tiled": GroupedBlocks(),
+    "by_rows": GroupedBlocks(group=0),
+    "columns_192": GroupedBlocks(bn=192, stages=4, rounds=4),
+    "columns_192_by_rows": GroupedBlocks(bn=192, stages=4, rounds=4, group=0),
+}
 
 
 @kernel(configs=CONFIGS)

@@ -16,7 +16,16 @@ from attrs import frozen
 
 from argus.kernels import cost_gfx942, fp8, fp8_blocks, fp8_cdna3, fused, i8_cdna3, layouts, streamk
 from argus.kernels.config_names import name_of
-from argus.kernels.cost_sm_90a import H200, PROCESSORS, Known, cheapest, is_fitted, microseconds, stores_elements
+from argus.kernels.cost_sm_90a import (
+    H200,
+    H200_E4M3,
+    PROCESSORS,
+    Known,
+    cheapest,
+    is_fitted,
+    microseconds,
+    stores_elements,
+)
 from argus.kernels.gemm import CONFIGS, Config, configuration
 from argus.kernels.row_alignment import admits_rows
 from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
@@ -150,7 +159,7 @@ def stream_candidates(m: int, n: int, k: int) -> dict[str, streamk.Stream]:
 
 def select_fp8(m: int, n: int, k: int) -> str:
     """For `argus.kernels.fp8`: an extent k takes the bytes and cycles of k / 2 in 16 bits."""
-    return "ragged" if n % 8 else cheapest(fp8.CONFIGS, m, n, k // 2)
+    return "ragged" if n % 8 else cheapest(fp8.CONFIGS, m, n, k // 2, H200_E4M3)
 
 
 def select_fused(m: int, n: int, k: int) -> str:
@@ -192,9 +201,13 @@ def select_grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
     few = _low_tiles(rows, experts)
     if few is not None:
         return "rows_16" if blocks else few
-    if rows <= _SHARING_ROWS * experts and (blocks or n > _NARROW_COLUMNS):
+    shared = rows > _SHARING_ROWS * experts
+    if blocks:
+        wide = n > _NARROW_COLUMNS
+        return ("columns_192" if shared else "columns_192_by_rows") if wide else "super_tiled" if shared else "by_rows"
+    if not shared and n > _NARROW_COLUMNS:
         return "by_rows"
-    return "super_tiled" if blocks else "columns_256" if n > _NARROW_COLUMNS else "columns_128"
+    return "columns_256" if n > _NARROW_COLUMNS else "columns_128"
 
 
 def select_grouped_rows(rows: int, experts: int, n: int, *, blocks: bool) -> str:
@@ -240,21 +253,29 @@ def select_by_mask(*, causal: bool) -> str:
     return "causal" if causal else "full"
 
 
-_LARGE = 1.7
-"""The time of a wave of tiles with 256 rows, relative to one with 128 rows."""
+_SMALL = 1 / 1.7
+"""The time of a wave of tiles with 128 rows and columns, relative to one with 256 rows."""
 
 
 def select_fp8_blocks(m: int, n: int, k: int) -> str:
-    """For `argus.kernels.fp8_blocks`: tiles of 256 rows where they take less time than two of 128; row scales go
-    through stages where TMA can copy them, which needs rows of a multiple of 16 bytes.
+    """For `argus.kernels.fp8_blocks`: the tiles of which waves take the least time, in pairs of CTAs if there are
+    several waves; row scales go through stages where TMA can copy them, which needs rows of a multiple of 16 bytes.
     """
     del k
     if n % 8:
         return "ragged"
-    large, small = (ceil(ceil(m / rows) * ceil(n / fp8_blocks.BLOCK) / PROCESSORS) for rows in (256, 128))
-    if _LARGE * large > small:
+
+    def waves(rows: int, columns: int) -> int:
+        return ceil(ceil(m / rows) * ceil(n / columns) / PROCESSORS)
+
+    large = waves(256, fp8_blocks.BLOCK)
+    if large > _SMALL * waves(128, fp8_blocks.BLOCK):
         return "by_rows"
-    return "rows_256_bands" if m % fp8_blocks.ALIGNED else "ordered_bands"
+    if m % fp8_blocks.ALIGNED:
+        return "rows_256_bands"
+    if 4 * large > 3 * waves(128, 192):  # the time of a wave goes with the elements of a tile
+        return "columns_192_pairs"
+    return "rows_256_pairs" if large > 1 else "ordered_bands"
 
 
 def _select_16_bit(known: Mapping[str, Config]) -> Selector:

@@ -6,16 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from attrs import evolve
 from ml_dtypes import bfloat16, float8_e4m3fn
 
+from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.emit.build import build
 from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
 from argus.kernels.fp8 import gemm_fp8
 from argus.kernels.fp8_blocks import BLOCK, Blocks, gemm_fp8_blocks
+from argus.kernels.schedules import promoted
 from argus.ops.choice import select_fp8_blocks
 from argus.verifier.kernel import verify
+from tests.kernels.twins import Edit, twin
 
 WHOLE, BLOCKS = gemm_fp8.instances(), gemm_fp8_blocks.instances()
 
@@ -94,7 +98,9 @@ def test_scales_in_the_stages_are_proved_and_accumulators_stay_in_registers(conf
 @pytest.mark.parametrize(
     ("shape", "chosen"),
     [
-        ((4096, 4096, 4096), "ordered_bands"),
+        ((4096, 4096, 4096), "rows_256_pairs"),
+        ((8192, 8192, 8192), "columns_192_pairs"),
+        ((2048, 2048, 2048), "ordered_bands"),
         ((8190, 8192, 8192), "rows_256_bands"),
         ((512, 512, 512), "by_rows"),
         ((512, 516, 512), "ragged"),
@@ -125,3 +131,21 @@ def test_results_with_block_scales(config: str) -> None:
     left = a * np.repeat(of_a, BLOCK, axis=0)[:k].T
     right = b * np.repeat(np.repeat(of_b, BLOCK, axis=0)[:n], BLOCK, axis=1)[:, :k]
     assert np.array_equal(found, (left @ right.T).astype(bfloat16))
+
+
+PROMOTED: dict[str, Edit] = {
+    "scales of the columns after": ("(pieces * n + piece) //", "(pieces * n + piece + 1) //"),
+    "scales of the tile's first columns": ("(pieces * n + piece) //", "(pieces * n) //"),
+    "scales by the tile's number": ("(pieces * n + piece) // (BLOCK // WIDTH)", "n"),
+    "a piece of other columns": ("(0, j)) for j in", "(0, count - 1 - j)) for j in"),
+    "both warpgroups multiply the first's rows": ("len(self.accs) * wg + p, 0", "0 * wg + p, 0"),
+    "sums of the tile before are kept": ("acc[:] = 0.0", "pass"),
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", PROMOTED)
+def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
+    made = twin(gemm_fp8_blocks, "columns_192_pairs", promoted, PROMOTED[name])
+
+    assert not isinstance(verify(made, solver="z3", budget=evolve(Budget(), runs=0)).verdict, Proved)

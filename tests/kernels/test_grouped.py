@@ -13,7 +13,7 @@ from ml_dtypes import bfloat16
 from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.kernels import grouped, grouped_fp8
-from argus.kernels.schedules import epilogues
+from argus.kernels.schedules import epilogues, grouped_blocks
 from argus.kernels.schedules import grouped as schedule
 from argus.language import Template, sm_90a
 from argus.runtime.cpu.validate import validate
@@ -178,5 +178,34 @@ EDITS_ROWS: dict[str, tuple[ModuleType, Edit]] = {
 def test_a_twin_with_other_scales_is_not_proved(name: str) -> None:
     module, edit = EDITS_ROWS[name]
     made = twin(OF_NAME[FP8_ROWS], "columns_256", module, edit)
+    verdict = verify(made, solver="z3", budget=evolve(Budget(), runs=0)).verdict
+    assert not isinstance(verdict, Proved)
+
+
+EDITS_BLOCKS: dict[str, Edit] = {
+    "scales of another expert": ("scale_b[e, block, k]", "scale_b[e - e % 2, block, k]"),
+    "scales of the columns of the first piece": (
+        "zip(blocks_of(n, cfg.bn), of_columns",
+        "zip([n for _ in of_columns], of_columns",
+    ),
+    "scales of the block of K before": ("fetch(k + 1)", "fetch(k)"),
+    "scales of rows of the tile after": (
+        "first, e = scalar(problem.tile_starts[t])",
+        "first, e = scalar(problem.tile_starts[t + 1])",
+    ),
+    "scales of the other warpgroup's rows": ("tile((_ROWS,), (wg,)), of_rows", "tile((_ROWS,), (1 - wg,)), of_rows"),
+    "a stage is released before it is read": (
+        "wgmma.wait(0)\n                    ring.release()",
+        "ring.release()\n                    wgmma.wait(0)",
+    ),
+    "parts in each other's place": ("at[1] * count + j", "at[1] * count + count - 1 - j"),
+    "sums of the tile before are kept": ("sums.clear()", "pass"),
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", EDITS_BLOCKS)
+def test_a_twin_with_scales_of_blocks_is_not_proved(name: str) -> None:
+    made = twin(OF_NAME[FP8], "columns_192", grouped_blocks, EDITS_BLOCKS[name])
     verdict = verify(made, solver="z3", budget=evolve(Budget(), runs=0)).verdict
     assert not isinstance(verdict, Proved)

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from attrs import evolve, frozen
 
+from argus.core.algebra import const
 from argus.core.check.reads import read_terms
 from argus.core.index import Const, Coord, Symbol
 from argus.core.ir import (
@@ -49,6 +50,7 @@ from argus.emit.cuda.moves import agent_scope
 from argus.emit.cuda.next_divisions import LEAST, NextDivisions, last_wait
 from argus.emit.cuda.plan import register_changes, uses_pdl, uses_tma
 from argus.emit.cuda.products import mma_lines, register_operands
+from argus.emit.cuda.unrolling import is_unrolled, unrolled
 from argus.emit.elements import map_lines
 from argus.emit.faults import emitted_at, not_built
 from argus.emit.fold_text import fold_lines
@@ -64,7 +66,7 @@ _WARP = 32
 @frozen
 class Writer:
     """mark: the comment ahead of a statement. in_branch: whether the statements are inside an `If`. loops: variables of
-    the enclosing loops. early: lines that come ahead of a statement.
+    the enclosing loops. early: lines that come ahead of a statement. in_rounds: whether the loop is unrolled.
     """
 
     context: Context
@@ -73,6 +75,7 @@ class Writer:
     in_branch: bool = False
     loops: frozenset[Symbol] = frozenset()
     early: tuple[Stmt, Sequence[str]] | None = None
+    in_rounds: bool = False
 
     def kernel_body(self) -> Iterator[str]:
         """The kernel's body. With PDL it waits for the previous launch before its first access to global memory.
@@ -146,7 +149,7 @@ class Writer:
             case If():
                 return self._if(stmt)
             case One(body=body):
-                return [f"if ({context.names.symbols[context.thread]} == 0) {{", *self._inner(body), "}"]
+                return self._one(body)
             case Roles():
                 return list(self._roles())
             case Fold():
@@ -225,9 +228,22 @@ class Writer:
         stores = any(copy.target.peer is not None for copy in moved)
         return not sent or stores or any(view.buffer in sent for copy in moved for view in (copy.source, copy.target))
 
-    def _arrive(self, stmt: Arrive) -> str:
+    def _one(self, body: tuple[Stmt, ...]) -> list[str]:
+        """What one thread does; in an unrolled loop, arrivals without a branch."""
+        where = f"{self.context.names.symbols[self.context.thread]} == 0"
+        arrivals = [stmt for stmt in body if isinstance(stmt, Arrive) and not self._needs_cluster_fence(stmt)]
+        if self.in_rounds and len(arrivals) == len(body) and all(each.bytes is const(0) for each in arrivals):
+            return [self._arrive(each, where) for each in arrivals]
+        return [f"if ({where}) {{", *self._inner(body), "}"]
+
+    def _arrive(self, stmt: Arrive, where: str = "") -> str:
+        """where: the condition under which a thread arrives, without a branch."""
         event = self.context.barrier_address(stmt.event, stmt.span)
         plain = isinstance(stmt.bytes, Const) and stmt.bytes.value == 0
+        if where:
+            rank = [] if stmt.event.peer is None else [self.context.text(stmt.event.peer)]
+            how = "arrive_if" if stmt.event.peer is None else "arrive_at_if"
+            return f"{how}({', '.join([where, event, *rank, str(stmt.count)])});"
         if stmt.event.peer is not None:
             if not plain:
                 raise not_built("a remote arrival with expected bytes", stmt.span)
@@ -269,6 +285,9 @@ class Writer:
         asked = [] if stmt.unroll is None else [f"#pragma unroll {stmt.unroll}"]
         once = ["#pragma unroll 1"] if any(map(_forbids_unrolling, walk(stmt.body))) else asked
         inner, divisions = self._hoist_divisions(stmt)
+        if stmt.unroll is not None and is_unrolled(stmt):
+            hoisted = [f"    const int {quotient} = {text};" for quotient, text in divisions]
+            return unrolled(name, stop, stmt.unroll, [*hoisted, *evolve(inner, in_rounds=True)._inner(stmt.body)])
         lines = [f"const int {quotient} = {text};" for quotient, text in divisions]
         wait = last_wait(stmt)
         if wait is None or len(divisions) < LEAST:

@@ -19,6 +19,7 @@ from argus.emit.cuda.next_divisions import EARLY, uses_next_divisions
 from argus.emit.cuda.plan import Plan, plan_of
 from argus.emit.cuda.prelude import PRELUDE
 from argus.emit.cuda.statements import Writer
+from argus.emit.cuda.unrolling import ARRIVE_IF, arrives_without_branch
 from argus.emit.elements import CHOSEN, chooses_registers
 from argus.emit.faults import not_built
 from argus.emit.fp8 import cuda_helpers
@@ -71,6 +72,8 @@ def _helpers(kernel: Kernel, lines: Sequence[str]) -> Iterator[str]:
         yield CHOSEN
     if uses_next_divisions(lines):
         yield EARLY
+    if arrives_without_branch(lines):
+        yield ARRIVE_IF
     yield from reductions.helpers(kernel)
     yield from lanes.helpers(kernel)
     yield from copies.helpers(kernel)

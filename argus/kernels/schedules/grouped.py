@@ -14,7 +14,7 @@ from attrs import frozen
 from argus.kernels.schedules.attention_packed import ends_of, of_row
 from argus.kernels.schedules.contraction import slot_for
 from argus.kernels.schedules.epilogues import Epilogue, identity, scaled_by_vectors
-from argus.kernels.schedules.hopper import epilogue_parts, release_last, release_previous, store_boxes
+from argus.kernels.schedules.hopper import Parts, epilogue_parts, release_last, release_previous, store_boxes
 from argus.language import (
     Bool,
     Fragment,
@@ -233,11 +233,16 @@ def store_until_end(
 
     at: coordinate of the accumulator among tiles of its shape. epilogue: its operands are loaded one part ahead.
     """
+    store_parts_until_end(epilogue_parts(epilogue, acc, at, boxes), target, boxes)
+
+
+def store_parts_until_end(parts: Parts, target: Tensor, boxes: Tensor) -> None:
+    """As `store_until_end`, of parts as wide as the boxes."""
     turns, rows, width = (int(extent) for extent in boxes.shape)
-    by, count = spread((rows, width), threads=128, vector=_CHUNK), acc.shape[1] // width
-    for j, (deferred, place) in enumerate(epilogue_parts(epilogue, acc, at, boxes).each):
+    by = spread((rows, width), threads=128, vector=_CHUNK)
+    for j, (deferred, place) in enumerate(parts.each):
         box = boxes[j % turns]
-        if turns == 1 or (j == 0 and count % turns):
+        if turns == 1 or (j == 0 and parts.count % turns):
             sync()  # what was stored from the box last has been read
         copy(deferred().to(target.dtype), box, via=stmatrix.x4)
         sync()  # the box is written; and with several, the one before has been read

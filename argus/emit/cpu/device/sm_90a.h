@@ -70,6 +70,8 @@ inline void await_parity_of_all(u32 at, u32 parity, HERE) { cpu_await(at, parity
 inline void fence_for_all(HERE) { cpu_fence(FENCE_CLUSTER, line); }
 inline void arrive_at(u32 at, u32 rank, u32 count, HERE) { cpu_arrive(at, (int)rank, count, 0, 0, line); }
 inline void arrive_at_of_all(u32 at, u32 rank, u32 count, HERE) { cpu_arrive(at, (int)rank, count, 0, 1, line); }
+inline void arrive_if(bool go, u32 at, u32 count, HERE) { if (go) cpu_arrive(at, -1, count, 0, 0, line); }
+inline void arrive_at_if(bool go, u32 at, u32 rank, u32 count, HERE) { if (go) cpu_arrive(at, (int)rank, count, 0, 0, line); }
 inline void cluster_arrive(HERE) { cpu_cluster(1, line); }
 inline void cluster_wait(HERE) { cpu_cluster(0, line); }
 inline void meet(int id, int threads, HERE) { cpu_meet(id, threads, 1, line); }

@@ -95,9 +95,17 @@ def gradients(torch: Any, given: Given, held: Tensors, of_result: Any, **how: An
     return torch.autograd.grad(argus.moe(*given.operands, **how), held, of_result)
 
 
-def warmed(case: tuple[str, str, str]) -> None:
-    """Verify and compile the kernels of a case, which later processes find in the cache."""
-    kind, activation, config = case
+def warmed(case: tuple[str, str, str]) -> str:
+    """Verify and compile the kernels of a case, which later processes find in the cache; what went wrong, if it did."""
+    try:
+        called(*case)
+    except argus.ArgusError as problem:
+        return f"{case}: {problem}"
+    return ""
+
+
+def called(kind: str, activation: str, config: str) -> None:
+    """Compute some gradients."""
     torch: Any = import_module("torch")
     large = config == "columns_256"
     for columns in (64, 200):
@@ -110,7 +118,7 @@ def warmed(case: tuple[str, str, str]) -> None:
 def warm() -> None:
     cases = list(product(("bfloat16", "float16"), ("silu", "gelu"), SCHEDULES))
     with ProcessPoolExecutor(WORKERS, get_context("spawn")) as pool:
-        list(pool.map(warmed, cases))
+        print(*filter(None, pool.map(warmed, cases)), sep="\n", flush=True)
 
 
 def is_right(torch: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped

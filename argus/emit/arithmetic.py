@@ -13,6 +13,8 @@ from argus.core.span import Span
 from argus.emit.faults import not_built
 from argus.emit.scope import c_type
 
+_EIGHT = (e4m3, e4m3fnuz)
+"""The types that `argus.emit.fp8` converts f32 to."""
 _ONLY_MULTIPLIED = (e4m3fnuz, e5m2fnuz)
 Typed = tuple[str, DType | None]
 """C text and the type in which it is computed; None for a number, which takes the type of the other operand."""
@@ -48,14 +50,14 @@ def converted(typed: Typed, dtype: DType) -> str:
     text, own = typed
     if own == dtype:
         return text
-    if dtype in _ONLY_MULTIPLIED:
+    if dtype == e5m2fnuz:
         raise not_built(f"a conversion to {dtype}")
     if own in _ONLY_MULTIPLIED:
         raise not_built(f"a conversion of {own}, a type of matrix products alone")
     if dtype == i8 and own is not None and own.family == "float":
         raise not_built(f"a conversion of {own} to i8")
     text = widened(typed) if own == e4m3 else text
-    return f"to_e4m3({text})" if dtype == e4m3 else f"({c_type(dtype)}){text}"
+    return f"to_{dtype}({text})" if dtype in _EIGHT else f"({c_type(dtype)}){text}"
 
 
 def number_as(typed: Typed, dtype: DType) -> Typed:

@@ -1,14 +1,16 @@
 """Conversions between f32 and e4m3 (OCP) in C, for both targets: gfx942 converts to another 8-bit format in hardware.
 
 e4m3 has 4 exponent bits with bias 7, 3 mantissa bits, and no infinities. What rounds beyond 448, infinities and NaN
-become NaN, as in NumPy with `ml_dtypes` [OCP 8-bit floating point specification, 1.0].
+become NaN, as in NumPy with `ml_dtypes` [OCP 8-bit floating point specification, 1.0]. The other format, e4m3fnuz, has
+a bias of 8, and one NaN in place of a negative zero; what rounds beyond 240 becomes NaN. It is converted to in C, too:
+the instruction's result beyond 240 depends on a mode of the wave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from argus.core.dtype import e4m3, f32
+from argus.core.dtype import e4m3, e4m3fnuz, f32
 from argus.core.ir import Cast, Get, Kernel, Lit, Map, Op, walk, whole
 from argus.core.ir.element_walk import gets, nodes
 from argus.emit.scope import Scope, is_whole, layout_of
@@ -43,6 +45,24 @@ HELPER unsigned char to_e4m3(f32 x) {
 }
 """
 
+CONVERSIONS_FNUZ = """\
+HELPER unsigned char to_e4m3fnuz(f32 x) {
+    unsigned bits;
+    __builtin_memcpy(&bits, &x, 4);
+    const unsigned sign = bits >> 24 & 0x80u;
+    unsigned size = bits & 0x7FFFFFFFu;
+    if (size >= 0x43780000u) return 0x80u;  // from 248 on, which is halfway to what would be the next number: NaN
+    if (size < 0x3C000000u) {  // below 2^-7: adding 2^13 rounds to a multiple of 2^-10
+        f32 shifted;
+        __builtin_memcpy(&shifted, &size, 4);
+        shifted += 8192.0f;
+        __builtin_memcpy(&size, &shifted, 4);
+        return (unsigned char)(size & 0xFu ? sign | (size & 0xFu) : 0u);
+    }
+    size += 0x7FFFFu + (size >> 20 & 1u);
+    return (unsigned char)(sign | ((size >> 20) - (119u << 3)));
+}
+"""
 
 IN_HARDWARE = """\
 // Four numbers as e4m3, the first in the low byte; what lies beyond 448 is 448.
@@ -114,9 +134,17 @@ def converts_fp8(kernel: Kernel) -> bool:
     )
 
 
+def converts_to_fnuz(kernel: Kernel) -> bool:
+    """Whether element-wise statements of the kernel round to e4m3fnuz."""
+    maps = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Map)]
+    return any(isinstance(node, Cast) and node.dtype == e4m3fnuz for stmt in maps for node in nodes(stmt.elem))
+
+
 def cuda_helpers(kernel: Kernel, lines: Sequence[str]) -> Iterator[str]:
     """The helpers that lines of a kernel for sm_90a use."""
     if converts_fp8(kernel):
         yield CONVERSIONS.replace("__builtin_memcpy", "memcpy")  # NVRTC has no such builtin
+    if converts_to_fnuz(kernel):
+        yield CONVERSIONS_FNUZ.replace("__builtin_memcpy", "memcpy")
     if any(f"{name}(" in line for line in lines for name in ("to_e4m3_all", "to_e4m3_saturated")):
         yield IN_HARDWARE

@@ -23,7 +23,13 @@ from argus.runtime.programs import Workspace
 
 _UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E307", "E401", "E405", "E413", "E501"}
 """Error codes for a configuration that is missing, not proved, or unsuited to the shape: try the next candidate."""
-_TYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "e4m3": "float8_e4m3fn"}
+_TYPES = {
+    "f32": "float32",
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "e4m3": "float8_e4m3fn",
+    "e4m3fnuz": "float8_e4m3fnuz",
+}
 """torch's names of element types."""
 Arrays = Mapping[str, Any]
 Traced = tuple[Kernel | Program, str]

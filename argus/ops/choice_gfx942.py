@@ -109,12 +109,8 @@ def grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
 
 
 def moe(rows: int, experts: int, *, blocks: bool) -> str:
-    """As `argus.ops.choice.select_moe`: tiles of 64 rows up to so many of an expert, as `grouped` mostly chooses.
-
-    Raises ArgusError (E414) for operands with scales of blocks.
-    """
-    if blocks:
-        raise no_kernel("moe", _TARGET, "of operands in e4m3", ("sm_90a",))
+    """As `argus.ops.choice.select_moe`: tiles of 64 rows up to so many of an expert, as `grouped` mostly chooses."""
+    del blocks
     return "interleaved_64" if rows <= _MANY_ROWS * experts else "interleaved_128"
 
 

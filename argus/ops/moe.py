@@ -10,11 +10,13 @@ from argus.kernels import moe as tiled
 from argus.kernels import moe_cdna3 as cdna3
 from argus.kernels import moe_few as few
 from argus.kernels import moe_fp8 as scaled
+from argus.kernels import moe_fp8_cdna3 as scaled_cdna3
 from argus.kernels.schedules.grouped import BLOCK
 from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation
 from argus.language import ProgramTemplate
 from argus.ops.attention_gradient import is_wanted
 from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
+from argus.ops.element_types import element_name, no_kernel
 from argus.ops.expert_order import ExpertOrder, expert_order
 from argus.ops.moe_gradient import OPERATOR as GRADIENT
 from argus.ops.moe_gradient import Gradient, with_gradient
@@ -33,7 +35,8 @@ _SHAPES = {
     "topk_weights": ("tokens", "k"),
 }
 _SCALED = ("scales of `x`", "scales of `w_gate_up`", "scales of `w_down`")
-_E4M3 = "torch.float8_e4m3fn"
+_EIGHT = {"torch.float8_e4m3fn": "sm_90a", "torch.float8_e4m3fnuz": "gfx942"}
+"""The targets that multiply operands of 8 bits, by type."""
 _IDS, _WEIGHTS = ("torch.int32", "torch.int64"), ("torch.float32", "torch.bfloat16", "torch.float16")
 SCHEDULES: Mapping[str, int | None] = {
     **dict.fromkeys(few.CONFIGS),
@@ -44,6 +47,7 @@ CDNA3: Mapping[str, int | None] = {name: each.bm for name, each in cdna3.CONFIGS
 """Those of an MI300X."""
 SCALED: Mapping[str, int | None] = {name: each.bm for name, each in scaled.CONFIGS.items()}
 """Those of operands in e4m3."""
+_SCALED_CDNA3: Mapping[str, int | None] = {name: each.bm for name, each in scaled_cdna3.CONFIGS.items()}
 T = TypeVar("T", bound=Tensor)
 
 
@@ -70,11 +74,11 @@ def moe(
     most 512 experts; a token may name an expert twice. topk_weights: (tokens, k), f32; other floats are converted.
     Matrices are read in place if they are row-major and aligned to 16 bytes, else copied. K and N are multiples of 8.
 
-    scales: for operands in e4m3, factors in f32 of each 1 x 128 of `x`, and of each 128 x 128 of every matrix of
-    `w_gate_up` and of `w_down`: (tokens, ceil(K / 128)), (experts, 2 N / 128, ceil(K / 128)) and
-    (experts, ceil(K / 128), N / 128). The result is then bf16, K a multiple of 16, and N of 128. What an expert
-    computes between its products is rounded to bf16, gated, and rounded to e4m3 with a scale for each 1 x 128, by which
-    the largest magnitude becomes 448.
+    scales: for operands in e4m3 (float8_e4m3fn, and on an MI300X float8_e4m3fnuz), factors in f32 of each 1 x 128 of
+    `x`, and of each 128 x 128 of every matrix of `w_gate_up` and of `w_down`: (tokens, ceil(K / 128)),
+    (experts, 2 N / 128, ceil(K / 128)) and (experts, ceil(K / 128), N / 128). The result is then bf16, K a multiple of
+    16, and N of 128. What an expert computes between its products is rounded to bf16, gated, and rounded to the type of
+    `x` with a scale for each 1 x 128, by which the largest magnitude becomes 448, on an MI300X 240.
 
     activation: "silu", or "gelu" in its tanh form. Sums are in fp32; what an expert computes between its products, and
     its result for a token, are rounded to the type of `x`. A token's results are added in the order of its choices, so
@@ -103,7 +107,8 @@ def moe(
         _refuse(f"there is no activation `{activation}`", f"choose one of {', '.join(ACTIVATIONS)}")
     (tokens, depth), (experts, both, _), choices = x.shape, w_gate_up.shape, topk_ids.shape[1]
     choice = kernels_for("moe", x).choose(tokens * choices, experts, blocks=scales is not None)
-    known = SCALED if scales else SCHEDULES if target_of(x) == "sm_90a" else CDNA3
+    plain, eight = (SCHEDULES, SCALED) if target_of(x) == "sm_90a" else (CDNA3, _SCALED_CDNA3)
+    known = eight if scales else plain
     chosen = choice if config is None else config
     if chosen not in known:
         _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(known)}")
@@ -117,8 +122,9 @@ def moe(
         return x.new_empty((tokens, depth), dtype=kind).zero_()
     order = expert_order(topk_ids, experts, height=known[chosen])
     sizes = sizes_of(order, experts, both // 2, depth)
-    name = "e4m3" if scales else KINDS[str(x.dtype)]
-    template = scaled.FAMILIES[activation] if scales else program_of(name, activation, chosen)
+    name = element_name(x.dtype)
+    part = scaled if known is SCALED else scaled_cdna3
+    template = part.FAMILIES[activation] if scales else program_of(name, activation, chosen)
     candidate = Candidate(f"moe_{activation}_{name}", chosen, partial(_traced, template, chosen))
     weights: Any = topk_weights
     weights = weights if str(weights.dtype) == _WEIGHTS[0] else weights.float()
@@ -169,7 +175,7 @@ def _traced(template: ProgramTemplate, config: str) -> Traced:
 def _check(operands: tuple[Tensor, ...], scales: tuple[Tensor, ...] | None) -> None:
     """Raises ArgusError (E401) for operands that are not of the operator."""
     x, both, down, ids, weights = operands
-    elements = KINDS if scales is None else (_E4M3,)
+    elements = KINDS if scales is None else _EIGHT
     kinds = dict(zip(_SHAPES, (elements, elements, elements, _IDS, _WEIGHTS), strict=True))
     for (name, axes), tensor in zip(_SHAPES.items(), operands, strict=True):
         _check_tensor(name, tensor, x, kinds[name], differentiable=scales is None)
@@ -186,6 +192,9 @@ def _check(operands: tuple[Tensor, ...], scales: tuple[Tensor, ...] | None) -> N
         if tuple(tensor.shape) != wanted[name]:
             found = f"`{name}` is {tuple(tensor.shape)}, expected {wanted[name]}"
             _refuse(found, f"pass ({', '.join(_SHAPES[name])}) for x of {tuple(x.shape)}")
+    if str(x.dtype) in _EIGHT and _EIGHT[str(x.dtype)] != target_of(x):
+        what = f"with operands of {element_name(x.dtype)}"
+        raise no_kernel("moe", target_of(x), what, [_EIGHT[str(x.dtype)]])
     if scales is not None:
         _check_scales(scales, x, (experts, rows, depth))
 

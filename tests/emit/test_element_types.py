@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -10,14 +11,14 @@ import numpy.typing as npt
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.emit.fp8 import CONVERSIONS
+from argus.emit.fp8 import CONVERSIONS, CONVERSIONS_FNUZ
 from argus.emit.hip.prelude import PRELUDE
 from argus.language import Tensor, copy, exp, gfx942, i32, kernel, load, spread
 from argus.verifier.loader import load as load_file
 from property_tests.programs import CORPUS
 from tests.emit import host
 
-E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
+E4M3, FNUZ = np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e4m3fnuz)
 COUNT = 1 << 16
 executed = pytest.mark.skipif(not host.available(), reason="no contexts of glibc here")
 CONVERTING = """\
@@ -30,15 +31,21 @@ void converting(const f32* X, unsigned char* Y, f32* Z) {
     }
 }
 """
+TO_FNUZ = """\
+extern "C" __global__
+void converting(const f32* X, unsigned char* Y) {
+    for (int at = __builtin_amdgcn_workitem_id_x(); at < 65536; at += 64) Y[at] = to_e4m3fnuz(X[at]);
+}
+"""
 
 
-def numbers() -> npt.NDArray[np.float32]:
-    """Every e4m3 number, the middle of each two, their neighbours in f32, and random bits."""
-    every = np.arange(256, dtype=np.uint8).view(E4M3).astype(np.float32)
+def numbers(dtype: np.dtype[Any] = E4M3) -> npt.NDArray[np.float32]:
+    """Every number of a type, the middle of each two, their neighbours in f32, and random bits."""
+    every = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
     held = np.unique(every[np.isfinite(every)])
     middles = (held[1:] + held[:-1]) / 2
     near = np.concatenate(
-        [held, middles, np.array([464, 480, 1e30, np.inf, -np.inf, np.nan, 0, -0.0, 1e-40], np.float32)]
+        [held, middles, np.array([240, 248, 256, 464, 480, 1e30, np.inf, -np.inf, np.nan, 0, -0.0, 1e-40], np.float32)]
     )
     beside = [np.nextafter(near, np.float32(end)) for end in (np.inf, -np.inf)]
     near = np.concatenate([near, *beside]).astype(np.float32)
@@ -56,6 +63,14 @@ def test_conversions_of_e4m3_are_those_of_numpy(tmp_path: Path) -> None:
     np.testing.assert_array_equal(y.view(E4M3).astype(np.float32), wanted)
     np.testing.assert_array_equal(z[:256], every)
     assert np.array_equal(np.signbit(y.view(E4M3).astype(np.float32))[x == 0], np.signbit(x[x == 0]))
+
+
+@executed
+def test_conversions_to_e4m3fnuz_are_those_of_numpy(tmp_path: Path) -> None:
+    x, y = numbers(FNUZ), np.zeros(COUNT, np.uint8)
+    host.run(PRELUDE + CONVERSIONS_FNUZ + TO_FNUZ, "converting", 64, (1, 1), (x, y), (), tmp_path)
+    with np.errstate(invalid="ignore", over="ignore"):
+        np.testing.assert_array_equal(y, x.astype(FNUZ).view(np.uint8))
 
 
 @executed

@@ -130,7 +130,7 @@ def test_machine_code_computes_the_layer(dtype: str, activation: Any, config: st
 
 
 OWN: dict[str, tuple[ModuleType, str, str]] = {
-    "rows are stored before they are there": (moe_rows, "if cfg.target == gfx942:", "if cfg.target != gfx942:"),
+    "rows are stored before they are there": (moe_rows, "if target == gfx942:", "if target != gfx942:"),
     "factors exchanged": (grouped_cdna3, "gated, acc = operands.multiply", "acc, gated = operands.multiply"),
     "one factor twice": (grouped_cdna3, "(gated.T) * acc.T", "(gated.T) * gated.T"),
     "a gate without its activation": (grouped_cdna3, "ACTIVATIONS[activation](gated.T) * acc.T", "gated.T * acc.T"),

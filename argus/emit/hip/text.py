@@ -54,7 +54,7 @@ from argus.emit.elements import CHOSEN, chooses_registers, map_lines
 from argus.emit.emitted_lines import statements_of_lines
 from argus.emit.faults import emitted_at, not_built
 from argus.emit.fold_text import fold_lines
-from argus.emit.fp8 import CONVERSIONS, converts_fp8
+from argus.emit.fp8 import CONVERSIONS, CONVERSIONS_FNUZ, converts_fp8, converts_to_fnuz
 from argus.emit.guards import guard_text
 from argus.emit.hip.accumulation import ACCUMULATION, move_to_agprs, reserve_agprs, uses_agprs
 from argus.emit.hip.direct import DIRECT, direct_lines, uses_direct_loads
@@ -128,6 +128,7 @@ def hip_text(kernel: Kernel, *, recompute: bool = False, mark: Callable[[Stmt], 
         (REMAP, xcd_remap(kernel) is not None),
         (DIRECT, uses_direct_loads(kernel)),
         (CONVERSIONS, converts_fp8(kernel)),
+        (CONVERSIONS_FNUZ, converts_to_fnuz(kernel)),
         (REDUCTIONS, uses_reductions(kernel)),
         (LANES, reads_lanes(kernel)),
         (ACCUMULATION, uses_agprs(kernel)),

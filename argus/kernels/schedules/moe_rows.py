@@ -64,9 +64,9 @@ class RowSumsCdna3(RowSums):
     target = gfx942
 
 
-def _arrived(values: Fragment, cfg: RowCopies | RowSums) -> Fragment:
+def arrived(values: Fragment, target: object) -> Fragment:
     """What was loaded, once it is there: on MI300X threads wait for loads themselves."""
-    if cfg.target == gfx942:
+    if target == gfx942:
         vmem.wait(0)
     return values
 
@@ -86,7 +86,7 @@ def gather_rows(X: Tensor, tokens: Tensor, sorted_rows: Tensor, cfg: RowCopies) 
     (r,) = block_id((rows,))
     source = X[scalar(tokens[r])]
     for j in loop(ceil_div(length, width)):
-        held = _arrived(load(source.tile((width,), (j,)), by, edge=0), cfg)
+        held = arrived(load(source.tile((width,), (j,)), by, edge=0), cfg.target)
         copy(held, sorted_rows[r].tile((width,), (j,)), edge=0)
     assert_equals(sorted_rows, lambda r, k: elements(X)(scalar(tokens[r]), k))
 
@@ -139,7 +139,7 @@ def add_rows(D: Tensor, weights: Tensor | None, routing: Routing, Y: Tensor, cfg
     acc = zeros(f32, by)
     for j in loop(choices):
         factor = None if weights is None else load(weights[t, j], by.axis())
-        row = _arrived(load(D[scalar(inverse[t, j])].tile((width,), (n,)), by, edge=0), cfg)
+        row = arrived(load(D[scalar(inverse[t, j])].tile((width,), (n,)), by, edge=0), cfg.target)
         acc[:] = acc + (row.to(f32) if factor is None else row.to(f32) * factor)
     copy(acc.to(Y.dtype), Y[t].tile((width,), (n,)), edge=0)
 

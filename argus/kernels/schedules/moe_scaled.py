@@ -9,6 +9,7 @@ from attrs import frozen
 from argus.kernels.schedules.epilogues import gelu, silu
 from argus.kernels.schedules.grouped import BLOCK
 from argus.kernels.schedules.grouped_gated import Activation, activated
+from argus.kernels.schedules.moe_rows import arrived
 from argus.language import (
     TV,
     Fragment,
@@ -21,11 +22,11 @@ from argus.language import (
     block_id,
     ceil_div,
     copy,
-    e4m3,
     elements,
     eq,
     f32,
     first_lane,
+    gfx942,
     greatest,
     load,
     maximum,
@@ -36,8 +37,8 @@ from argus.language import (
     sm_90a,
 )
 
-LARGEST, LEAST = 448.0, 2.0**-100
-"""The largest e4m3; the least magnitude that a block is scaled by, so that none is divided by 0."""
+LEAST = 2.0**-100
+"""The least magnitude that a block is scaled by, so that none is divided by 0."""
 _LANES, _ROWS = 32, 4
 
 
@@ -53,6 +54,13 @@ class ScaledRows:
         return TV(Layout((_LANES, _ROWS), (_ROWS * _ROWS, 1)), Layout(4, _ROWS), (_ROWS, BLOCK))
 
 
+@frozen
+class ScaledRowsCdna3(ScaledRows):
+    """The same on MI300X, where a wave has 128 columns of two rows."""
+
+    target = gfx942
+
+
 def gather_scales(scales: Tensor, tokens: Tensor, sorted_scales: Tensor, cfg: ScaledRows) -> None:
     """sorted_scales[b, r] = scales[tokens[r], b]."""
     (count, blocks), rows = scales.shape, tokens.shape[0]
@@ -65,12 +73,14 @@ def gather_scales(scales: Tensor, tokens: Tensor, sorted_scales: Tensor, cfg: Sc
     def place(i: Int) -> tuple[Int, Int]:
         return scalar(tokens[minimum(first + i, rows - 1)]), b + 0 * i
 
-    copy(load(scales.gather((cfg.threads,), place), by, edge=0), sorted_scales[b].tile((cfg.threads,), (m,)), edge=0)
+    held = arrived(load(scales.gather((cfg.threads,), place), by, edge=0), cfg.target)
+    copy(held, sorted_scales[b].tile((cfg.threads,), (m,)), edge=0)
     assert_equals(sorted_scales, lambda b, r: elements(scales)(scalar(tokens[r]), b))
 
 
 def quantise_gated(both: Tensor, made: Tensor, scales: Tensor, activation: Activation, cfg: ScaledRows) -> None:
-    """made * scales = activation(gate) * up, rounded: of blocks of 128 columns, whose largest magnitude becomes 448.
+    """made * scales = activation(gate) * up, rounded: of blocks of 128 columns, whose largest magnitude becomes
+    the largest number of the type of `made`.
 
     both: (rows, 2 N), the gate's columns first. made: (rows, N). scales: (N / 128, rows).
     """
@@ -78,18 +88,23 @@ def quantise_gated(both: Tensor, made: Tensor, scales: Tensor, activation: Activ
     assume(eq(both.shape[1], 2 * BLOCK * blocks), eq(made.shape[1], BLOCK * blocks), rows < 1 << 28, blocks < 1 << 16)
     by = cfg.layout
     m, b = block_id((ceil_div(rows, _ROWS), blocks))
-    gate, up = (load(both.tile(by.tile, (m, b + half)), by, edge=0).to(f32) for half in (0, blocks))
+    held = [load(both.tile(by.tile, (m, b + half)), by, edge=0) for half in (0, blocks)]
+    gate, up = (arrived(each, cfg.target).to(f32) for each in held)
     h = (silu(gate) if activation == "silu" else gelu(gate * 0.5)) * up
     most = _magnitude(h)
-    copy((h * (LARGEST * reciprocal(most))).to(e4m3, saturate=True), made.tile(by.tile, (m, b)), edge=0)
-    copy(most / LARGEST, scales[b].tile((_ROWS,), (m,)), by=first_lane, edge=0)
+    limit, of_rows = made.dtype.greatest, scales[b].tile((_ROWS,), (m,))
+    copy((h * (limit * reciprocal(most))).to(made.dtype, saturate=True), made.tile(by.tile, (m, b)), edge=0)
+    if cfg.target == gfx942:
+        copy(most / limit, of_rows, edge=0)
+    else:
+        copy(most / limit, of_rows, by=first_lane, edge=0)
     of_both = elements(both)
 
     def hidden(r: Int, n: Int) -> Value:
         return activated(activation, of_both(r, n)) * of_both(r, n + BLOCK * blocks)
 
-    assert_equals(scales, lambda b, r: largest(lambda n: hidden(r, n), b) / LARGEST)
-    assert_equals(made, lambda r, n: scaled(lambda n: hidden(r, n), n))
+    assert_equals(scales, lambda b, r: largest(lambda n: hidden(r, n), b) / limit)
+    assert_equals(made, lambda r, n: scaled(lambda n: hidden(r, n), n, limit))
 
 
 def largest(hidden: Callable[[Int], Value], b: Int) -> Value:
@@ -97,9 +112,9 @@ def largest(hidden: Callable[[Int], Value], b: Int) -> Value:
     return maximum(greatest(lambda n: abs(hidden(BLOCK * b + n)), over=BLOCK), LEAST)
 
 
-def scaled(hidden: Callable[[Int], Value], n: Int) -> Value:
+def scaled(hidden: Callable[[Int], Value], n: Int, limit: float) -> Value:
     """In a formula, an element of a row as a multiple of its block's scale, before it is rounded."""
-    return minimum(maximum(hidden(n) * (LARGEST / largest(hidden, n // BLOCK)), -LARGEST), LARGEST)
+    return minimum(maximum(hidden(n) * (limit / largest(hidden, n // BLOCK)), -limit), limit)
 
 
 def _magnitude(h: Fragment) -> Fragment:

@@ -27,7 +27,7 @@ from argus.core.dsl.tracer import current
 from argus.core.dsl.values import Operand as ValueOperand
 from argus.core.dsl.values import Value, applied, in_formula
 from argus.core.dsl.views import TagNames
-from argus.core.dtype import DType, e4m3
+from argus.core.dtype import DType, e4m3, e4m3fnuz
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.ir import Cast, Compare, Elem, Lit, Map, Num, Op, Test, View, Where
 from argus.core.layout import TV
@@ -98,16 +98,16 @@ class Fragment(ElementWise):
     def to(self, dtype: DType, *, saturate: bool = False) -> Fragment:
         """The same elements rounded to another type.
 
-        saturate: to e4m3 from a float type, what lies beyond 448 becomes 448, and below -448 it becomes -448, instead
-        of NaN; on sm_90a one instruction for two f32 elements. A formula of it has a minimum and a maximum, unless the
-        elements provably lie between.
+        saturate: to e4m3 from a wider float type, what lies beyond 448 becomes 448, and below -448 it becomes -448,
+        instead of NaN; on sm_90a one instruction for two f32 elements. To e4m3fnuz, 240 and -240. A formula of it has a
+        minimum and a maximum, unless the elements provably lie between.
         """
         check_dtype(dtype)
         elem = _element_expr(self, self.layout)
         if saturate:
-            if dtype != e4m3 or self.dtype.family != "float" or self.dtype == e4m3:
+            if dtype not in (e4m3, e4m3fnuz) or self.dtype.family != "float" or self.dtype.bits == dtype.bits:
                 said = f"`saturate` from {self.dtype} to {dtype}"
-                fault("E106", said, help="it is for wider floats that are rounded to `e4m3`")
+                fault("E106", said, help="it is for wider floats that are rounded to `e4m3` or `e4m3fnuz`")
             elem = Op("clamp", (elem, Lit(-dtype.greatest), Lit(dtype.greatest)))
         return _value(compute_tile(Cast(dtype, elem), dtype, self.layout, "value"))
 

@@ -47,15 +47,15 @@ def test_every_configuration_is_proved(dtype: str, activation: Any, config: str)
     assert any("i0 == tokens[inverse[i0, i1]]" in each for each in report.verdict.assumptions)
 
 
-def order_of(ids: Array, experts: int) -> dict[str, Array]:
-    """Rows in the order of their experts, as `expert_order` lists them."""
+def order_of(ids: Array, experts: int, height: int = 128) -> dict[str, Array]:
+    """Rows in the order of their experts, and tiles of at most so many, as `expert_order` lists them."""
     flat = ids.ravel()
     order = np.argsort(flat, kind="stable")
     inverse = np.empty_like(order)
     inverse[order] = np.arange(order.size)
     counts = np.bincount(flat, minlength=experts).tolist()
     lists = {"tokens": order // ids.shape[1], "inverse": inverse.reshape(ids.shape), "ids": ids}
-    return {name: each.astype(np.int32) for name, each in lists.items()} | tiles_of(counts, 128)
+    return {name: each.astype(np.int32) for name, each in lists.items()} | tiles_of(counts, height)
 
 
 def silu(x: Array) -> Array:

@@ -18,7 +18,7 @@ from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.emit.build import build
 from argus.emit.hip.resource_report import ResourceReport
-from argus.interp.programs import run_program
+from argus.interp.programs import launch_sizes, run_program
 from argus.kernels.moe_cdna3 import CONFIGS, FAMILIES
 from argus.kernels.schedules import grouped_cdna3, moe_rows
 from argus.runtime.cpu.validate import emitted
@@ -60,7 +60,7 @@ def test_sums_stay_in_registers(dtype: str, activation: Any, config: str, tmp_pa
         assert (report.vgpr_spills, report.sgpr_spills, report.scratch_bytes) == (0, 0, 0)
 
 
-def case(dtype: str, tokens: int, seed: int) -> tuple[dict[str, int], dict[str, Array]]:
+def case(dtype: str, config: str, tokens: int, seed: int) -> tuple[dict[str, int], dict[str, Array]]:
     """Sizes and arrays, with results that hold no numbers; the first expert has no tokens."""
     random, kind = np.random.default_rng(seed), np.float16 if dtype == "f16" else bfloat16
     experts, choices = int(random.integers(2, 6)), int(random.integers(1, 4))
@@ -70,16 +70,9 @@ def case(dtype: str, tokens: int, seed: int) -> tuple[dict[str, int], dict[str, 
         for shape in ((tokens, depth), (experts, 2, columns, depth), (experts, depth, columns))
     )
     ids, weights = random.integers(1, experts, (tokens, choices)), random.random((tokens, choices)).astype(np.float32)
-    return sizes_and_arrays(x, both, down, ids, weights)
-
-
-def sizes_and_arrays(
-    x: Array, both: Array, down: Array, ids: Array, weights: Array
-) -> tuple[dict[str, int], dict[str, Array]]:
-    (tokens, depth), (experts, _, columns, _) = x.shape, both.shape
-    arrays = {"X": x, "W": both, "V": down, "weights": weights, **order_of(ids, experts)}
+    arrays = {"X": x, "W": both, "V": down, "weights": weights, **order_of(ids, experts, CONFIGS[config].bm)}
     arrays["Y"] = np.full_like(x, np.nan)
-    sizes = {"T": tokens, "K": depth, "E": experts, "N": columns, "J": ids.shape[1], "S": experts + 1, "R": ids.size}
+    sizes = {"T": tokens, "K": depth, "E": experts, "N": columns, "J": choices, "S": experts + 1, "R": ids.size}
     return sizes | {"Q": arrays["tile_starts"].size, "P": arrays["tile_experts"].size}, arrays
 
 
@@ -98,7 +91,7 @@ def is_right(found: Array, wanted: Array) -> bool:
 @pytest.mark.share(16)
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 def test_the_interpreter_computes_the_layer(dtype: str, activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
-    sizes, arrays = case(dtype, 9, 0)
+    sizes, arrays = case(dtype, config, 9, 0)
     found = run_program(FAMILIES[dtype, activation].trace(config), sizes, arrays)
     assert found.violations == ()
     assert is_right(found.arrays["Y"], layer(arrays, activation))
@@ -108,13 +101,13 @@ def in_machine_code(program: Program, sizes: dict[str, int], arrays: dict[str, A
     """What the launches leave, each run as machine code. Workspaces hold no numbers before."""
     held = dict(arrays)
     for each in program.workspaces:
-        held[each.name] = np.full([sizes[show(extent)] for extent in each.shape], np.nan).astype(arrays["X"].dtype)
+        held[each.name] = np.full([sizes[show(extent)] for extent in each.shape], np.nan).astype(each.dtype.numpy)
     for launch in program.launches:
         kernel, whole = launch.kernel, {name: each.name for name, each in launch.arguments.items()}
-        text, own = emitted(kernel), {each.name for each in kernel.sizes}
+        text, own = emitted(kernel), launch_sizes(launch, {each: sizes[each.name] for each in program.sizes})
         given = {each.name: held[whole[each.name]] for each in kernel.parameters}
-        code, of_kernel = compiled(kernel, text.text, text.info), {n: sizes[n] for n in sizes if n in own}
-        found, done = run_code(code, kernel, of_kernel, given, seed)
+        code = compiled(kernel, text.text, text.info)
+        found, done = run_code(code, kernel, {each.name: size for each, size in own.items()}, given, seed)
         assert not done.findings
         held |= {whole[name]: each for name, each in found.items()}
     return held
@@ -124,7 +117,7 @@ def in_machine_code(program: Program, sizes: dict[str, int], arrays: dict[str, A
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 def test_machine_code_computes_the_layer(dtype: str, activation: Any, config: str, seed: int) -> None:  # noqa: ANN401 reason: a name
-    sizes, arrays = case(dtype, (1, 37, 150)[seed], seed)
+    sizes, arrays = case(dtype, config, (1, 37, 150)[seed], seed)
     found = in_machine_code(FAMILIES[dtype, activation].trace(config), sizes, arrays, seed)
     assert is_right(found["Y"], layer(arrays, activation))
 

@@ -11,9 +11,12 @@ import pytest
 import argus
 from argus.core.diagnostic import ArgusError
 from argus.kernels.moe_cdna3 import CONFIGS
+from argus.kernels.moe_fp8_cdna3 import CONFIGS as SCALED_CONFIGS
 from benchmarks.mi300x_operators import CLOSE as CLOSE_TO_EXACT
 from benchmarks.mi300x_operators import layers
 from tests.kernels.test_moe import gelu, silu
+from tests.kernels.test_moe_fp8_cdna3 import case as scaled_case
+from tests.kernels.test_moe_fp8_cdna3 import is_right as scaled_is_right
 from tests.runtime.hip.rocm_torch import RocmTorch, Tensor
 from tests.runtime.hip.test_report import OnStandIn
 
@@ -81,6 +84,20 @@ def test_every_configuration_computes_the_layer(rocm: RocmTorch, config: str, dt
     assert not rocm.stub.findings
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("config", SCALED_CONFIGS)
+def test_operands_of_8_bits_have_scales_of_blocks(rocm: RocmTorch, config: str) -> None:
+    _, arrays = scaled_case(60)
+    operands = [rocm.tensor(arrays[name], "torch.float8_e4m3fnuz") for name in "XWV"]
+    scales = tuple(rocm.tensor(arrays[f"scale_{name}"], "torch.float32") for name in "xwv")
+    ids, weights = rocm.tensor(arrays["ids"], "torch.int32"), rocm.tensor(arrays["weights"], "torch.float32")
+    found = OPERATORS.moe(*operands, ids, weights, scales=scales, config=config)
+    assert found.dtype == "torch.bfloat16"
+    assert scaled_is_right(found.array, arrays, "silu")
+    assert not rocm.stub.findings
+
+
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("at", "value", "told"),
     [((2, 1), 4, "element 5 of ids by rows = 4"), ((0, 0), -1, "element 0 of ids by rows = -1")],
@@ -130,6 +147,9 @@ def test_what_has_no_kernels_is_refused(rocm: RocmTorch) -> None:
     operands = made(rocm, 7, 4, "torch.bfloat16")
     with pytest.raises(ArgusError, match="there is no schedule `columns_256`"):
         OPERATORS.moe(*operands, ids, weights, config="columns_256")
+    eight = [rocm.tensor(each.array, "torch.float8_e4m3fn") for each in operands]
+    with pytest.raises(ArgusError, match="no proved kernel for gfx942 of moe with operands of e4m3"):
+        OPERATORS.moe(*eight, ids, weights, scales=(weights, weights, weights))
     operands[0].requires_grad = True
     with pytest.raises(ArgusError, match="no proved kernel for gfx942 of the gradient of moe") as caught:
         OPERATORS.moe(*operands, ids, weights)

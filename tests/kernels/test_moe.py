@@ -286,7 +286,7 @@ OF_SCALES = {
     "scales of the token after": ("tokens[minimum(first + i, rows - 1)]", "tokens[minimum(first + i + 1, rows - 1)]"),
     "scales of the block after": ("b + 0 * i\n", "b + 1 + 0 * i\n"),
     "another block's gate": ("both.tile(by.tile, (m, b + half))", "both.tile(by.tile, (m, b - b % 2 + half))"),
-    "the first factor twice": ("for half in (0, blocks))", "for half in (0, 0))"),
+    "the first factor twice": ("for half in (0, blocks)]", "for half in (0, 0)]"),
     "not activated": ('(silu(gate) if activation == "silu" else gelu(gate * 0.5)) * up', "gate * up"),
     "the largest and not its magnitude": ("maximum(h, h * -1.0).max(1)", "h.max(1)"),
     "stored without its scale": ("h * (limit * reciprocal(most))", "h * 1.0"),

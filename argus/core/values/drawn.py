@@ -53,6 +53,13 @@ def _hashes(name: str, places: tuple[bytes, ...]) -> npt.NDArray[np.uint64]:
     return np.array([_hashed(name, one, 8) for one in at], np.uint64)
 
 
+@lru_cache(maxsize=_KEPT_ARRAYS)
+def _few(name: str, places: tuple[bytes, ...]) -> IntArray:
+    """The elements of an integer tensor at such places: 0 to 3."""
+    at = _places([np.frombuffer(each, np.int64) for each in places])
+    return np.array([_hashed(name, one, 1) % 4 for one in at], np.int64)
+
+
 def _places(at: Sequence[Value]) -> list[tuple[int, ...]]:
     return list(zip(*(each.ravel().tolist() for each in np.broadcast_arrays(*at)), strict=True)) if at else [()]
 
@@ -71,7 +78,7 @@ class _Array:
     def __getitem__(self, at: tuple[Value, ...]) -> Value:
         if all(isinstance(each, int) for each in at):
             return _hashed(self.name, cast("tuple[int, ...]", at), 1) % 4
-        return np.array([_hashed(self.name, one, 1) % 4 for one in _places(at)], np.int64)
+        return _few(self.name, tuple(np.asarray(each, np.int64).tobytes() for each in np.broadcast_arrays(*at)))
 
 
 class _Arrays(dict[str, Any]):

@@ -46,7 +46,8 @@ def limit(cond: Cond, variable: Symbol) -> tuple[bool, Index] | None:
 def shift(parts: tuple[Poly, ...], variable: Symbol) -> tuple[int, Index] | None:
     """(sign, e): the first coordinate that names the variable is sign * variable + e. None if there is none.
 
-    The choice does not depend on how the variable is shifted: by tensor and axis, then the greatest constant.
+    The choice does not depend on how the variable is shifted: by tensor and axis, then the greatest constant, then the
+    greatest factor of the first term that differs.
     """
     best: tuple[bool, str, int, int] | None = None
     found: tuple[int, Index] | None = None
@@ -60,9 +61,20 @@ def shift(parts: tuple[Poly, ...], variable: Symbol) -> tuple[int, Index] | None
             number = factor.value if isinstance(factor, Const) else 1
             offset = step if number > 0 else algebra.neg(step)
             key = (not exact, label, abs(number), -linear_terms(offset)[1])
-            if best is None or key < best:
-                best, found = key, (1 if number > 0 else -1, offset)
+            sign = 1 if number > 0 else -1
+            if (
+                best is None
+                or key < best
+                or (key == best and found and found[0] == sign and _is_above(offset, found[1]))
+            ):
+                best, found = key, (sign, offset)
     return found
+
+
+def _is_above(one: Index, other: Index) -> bool:
+    """An order of expressions that adding the same to both does not change."""
+    terms, _ = linear_terms(algebra.sub(one, other))
+    return bool(terms) and min(terms, key=lambda each: each[0].digest)[1] > 0
 
 
 def _quotient(rest: Index, factor: Index) -> tuple[Index, bool] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 import pytest
 from attrs import frozen
@@ -141,6 +142,27 @@ def test_both_forms_are_equal_and_the_edited_one_is_not(name: str) -> None:
     assert outcome(answer(case.left, case.right, (), Z3())) == "proved"
     assert differ(case.left, case.wrong)
     assert isinstance(equal(case.left, case.wrong), Different)
+
+
+@pytest.mark.parametrize("block", ["q", "y0"])
+@pytest.mark.parametrize("blocks", ["NB", "M", "N"])
+def test_a_range_is_shifted_alike_in_both_forms(block: str, blocks: str) -> None:
+    """The greatest magnitude of activation(x[i]) x[i + columns], whose activation is multiplied out in one form.
+
+    Which of both elements is the first one must not depend on the order of terms.
+    """
+    first, columns = (mul(sym(Symbol(name, "size", 0)), 128) for name in (block, blocks))
+    row, place = sym(Symbol("y1", "fresh", 0)), add(B, first)
+    half, other = x(row, place) / 2, x(row, add(place, columns))
+    function = fn("tanh", half * (half * half / 4 + 2))
+    one, two, wrong = (half * function + half) * other, half * (1 + function) * other, half * (2 + function) * other
+
+    def most(of: Expr) -> Expr:
+        return fn("max", reduce_("max", INNER, 0, 128, of), expr(Fraction(1, 2**100))) / 448
+
+    apart = most(fn("max", one, one * -1))
+    assert isinstance(by_normal_forms(apart, most(fn("abs", two))), Equal)
+    assert not isinstance(by_normal_forms(apart, most(fn("abs", wrong))), Equal)
 
 
 def test_maxima_whose_ranges_depend_on_each_other_keep_their_places() -> None:

@@ -176,7 +176,8 @@ def _agents(value: Expr) -> Iterator[dict[Symbol, Index]]:
 
 
 def _given(cells: Cells, store: Access, places: Sequence[Separable], coordinates: Sequence[Index]) -> tuple[Cond, ...]:
-    conds = [cond for cond in store.step.context if cells.thread not in symbols(cond)]
+    path = cells.flow.timeline.path_condition  # in the facts, too, but in terms of the block
+    conds = [cond for cond in (*path, *store.step.context) if cells.thread not in symbols(cond)]
     for place, at, extent in zip(places, coordinates, store.view.buffer.shape, strict=True):
         conds += [algebra.le(place.least, at), algebra.le(at, place.most)]
         conds += [algebra.le(0, at), algebra.lt(at, extent)]

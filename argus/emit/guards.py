@@ -20,6 +20,7 @@ from argus.core.index import Index, Read
 from argus.core.ir import Buffer, Kernel, Strided
 from argus.core.walk import topological
 from argus.emit.c_expr import CText, ElementText
+from argus.emit.cuda.plan import uses_pdl
 from argus.emit.faults import not_built
 from argus.emit.names import Names
 from argus.emit.scope import c_type
@@ -34,7 +35,8 @@ HELPER long guard_within(long at, long extent) { return at < 0 ? 0 : at < extent
 @frozen
 class _Text:
     """What differs between targets. which: the number of a guard in a launch of all. first: the element that a thread
-    begins with. step: to its next. report: the place of its report. visible: makes that visible to the host.
+    begins with. step: to its next. report: the place of its report. visible: makes that visible to the host. begin:
+    ahead of all accesses, where a guard may start before the launch ahead of it has ended, as its kernel may.
     """
 
     heading: str
@@ -46,6 +48,7 @@ class _Text:
     report: str
     visible: str
     trap: str
+    begin: str = ""
 
 
 _TEXTS = {
@@ -59,6 +62,7 @@ _TEXTS = {
         report="*(volatile u64*)guard_told",
         visible="__threadfence_system();",
         trap='asm volatile("trap;");',
+        begin="let_next_begin(); await_launch_before();",
     ),
     "gfx942": _Text(
         heading=f'extern "C" __global__ THREADS({THREADS}, 1) void',
@@ -213,6 +217,8 @@ def _entry(kernel: Kernel, names: Names, every: Sequence[Guard], symbol: str) ->
         yield "// All data contracts."
     yield target.heading
     yield f"{symbol}({tensors}{_sizes(kernel, names)}, {words}, int guard_stop) {{"
+    if target.begin and uses_pdl(kernel):
+        yield f"    {target.begin}"
     for i, each in enumerate(every):
         held = ", ".join(f"{name}_{i}" for name in each.held.values())
         where = f"if ({target.which} == {i}) " if len(every) > 1 else ""

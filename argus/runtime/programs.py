@@ -14,7 +14,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.expressions import value_of
 from argus.runtime.gpu.arguments import Array, Contract
 from argus.runtime.gpu.driver import GpuDriver
-from argus.runtime.gpu.guards import Promises
+from argus.runtime.gpu.guards import Guards, Promises
 from argus.runtime.gpu.launch import LoadedKernel, PreparedKernel, load
 
 
@@ -29,25 +29,43 @@ class Workspace:
 
 @frozen
 class PreparedProgram:
-    """A program at given sizes. launches: each kernel, with the program's tensor name for each of its parameters."""
+    """A program at given sizes. launches: each kernel, with the program's tensor name for each of its parameters.
+
+    read: the names of the parameters that no launch writes.
+    """
 
     launches: tuple[tuple[PreparedKernel, Mapping[str, str]], ...]
     workspaces: tuple[Workspace, ...]
+    read: frozenset[str] = frozenset()
 
     def bind(self, tensors: Mapping[str, Array], stream: int = 0, promises: Promises = "fetch") -> Callable[[], None]:
         """A function that launches all kernels on these tensors, the workspaces among them; they must outlive it.
 
-        promises: as for `PreparedKernel.bind`; a contract that several kernels have is checked ahead of the first.
+        promises: as for `PreparedKernel.bind`. Contracts of integers that no launch writes are checked ahead of all,
+        those of several kernels once; of a kernel with several, all are checked by one launch.
         Raises ArgusError like `PreparedKernel.bind`.
         """
         bound: list[Callable[[], None]] = []
         checked: set[_Checked] = set()
-        for kernel, given in self.launches:
+        launches = [each for each in self.launches if each[0].runs]
+        ahead = [each for each in launches if self._reads_given(*each)]
+        for kernel, given in sorted(ahead, key=lambda each: -len(each[0].contracts)):
+            asked = {_checked(each, given) for each in kernel.contracts}
+            if asked - checked:
+                named = {own: tensors[name] for own, name in given.items()}
+                bound += kernel.guarded(named, stream, promises)
+            checked |= asked
+        for kernel, given in launches:
             named = {own: tensors[name] for own, name in given.items()}
             others = tuple(each for each in kernel.contracts if _checked(each, given) not in checked)
             checked |= {_checked(each, given) for each in others}
             bound.append(evolve(kernel, contracts=others).bind(named, stream, promises))
-        return partial(_in_order, tuple(bound))
+        return partial(_in_order, tuple(bound), tuple(kernel.loaded.guards for kernel, _ in launches))
+
+    def _reads_given(self, kernel: PreparedKernel, given: Mapping[str, str]) -> bool:
+        """Whether no launch writes what the contracts of a kernel read."""
+        read = {given[place.tensor] for each in kernel.contracts for place in (each.place, *each.others)}
+        return bool(kernel.contracts) and read <= self.read
 
 
 _Checked = tuple[object, ...]
@@ -63,18 +81,27 @@ def _checked(contract: Contract, given: Mapping[str, str]) -> _Checked:
     return contract.condition, sizes, *read
 
 
-def _in_order(launches: Sequence[Callable[[], None]]) -> None:
-    for launch in launches:
-        launch()
+def _in_order(launches: Sequence[Callable[[], None]], guards: Sequence[Guards]) -> None:
+    """Raises ArgusError (E402) if a guard found a violated contract, of an earlier launch or of this one."""
+    for each in guards:
+        each.check()
+    try:
+        for launch in launches:
+            launch()
+    except ArgusError:
+        for each in guards:
+            each.check()
+        raise
 
 
 @frozen
 class LoadedProgram:
-    """A program loaded on the device. spaces: its workspaces, from the description."""
+    """A program loaded on the device. spaces: its workspaces, from the description. read: as of `PreparedProgram`."""
 
     name: str
     launches: tuple[tuple[LoadedKernel, Mapping[str, str]], ...]
     spaces: tuple[Mapping[str, Any], ...]
+    read: frozenset[str] = frozenset()
 
     @property
     def driver(self) -> GpuDriver:
@@ -87,7 +114,7 @@ class LoadedProgram:
             Workspace(each["name"], each["dtype"], tuple(value_of(extent, sizes) for extent in each["shape"]))
             for each in self.spaces
         )
-        return PreparedProgram(launches, spaces)
+        return PreparedProgram(launches, spaces, self.read)
 
     def bind(
         self, tensors: Mapping[str, Array], sizes: Mapping[str, int], stream: int = 0, promises: Promises = "fetch"
@@ -113,8 +140,9 @@ def load_program(description: Path, driver: GpuDriver | None = None) -> LoadedPr
         data = cast("Mapping[str, Any]", json.loads(description.read_text(encoding="utf-8")))
         name, spaces = str(data["program"]), tuple(data["workspaces"])
         made = [(str(each["description"]), dict(each["given"])) for each in data["launches"]]
+        read = frozenset(map(str, data.get("read", ())))
     except (OSError, ValueError, KeyError, TypeError) as problem:
         message = f"the built program `{description}` cannot be read: {problem}"
         raise ArgusError(Diagnostic("E405", "error", message, help="build it again")) from problem
     launches = tuple((load(description.parent / place, driver), given) for place, given in made)
-    return LoadedProgram(name, launches, spaces)
+    return LoadedProgram(name, launches, spaces, read)

@@ -197,6 +197,46 @@ def test_a_program_checks_what_two_launches_ask_ahead_of_the_first(
     assert len(schedule.prepared) == 1
 
 
+@pytest.mark.parametrize("read", [("expert",), ("expert", "groups"), ()])
+def test_a_program_checks_what_no_launch_writes_ahead_of_all(
+    fake: FakeDriver, kernel: LoadedKernel, read: tuple[str, ...]
+) -> None:
+    """By the kernel that has the most contracts, which are then not checked again for the others."""
+    other = {"tensor": "groups", "shape": ["G"], "condition": "groups[i0] >= 0", "guard": "routed_guard1"}
+    functions = {name: name for name in (GUARD, "routed_guard1", "routed_guards")}
+    launch = LAUNCH | {"contracts": [*LAUNCH["contracts"], other], "guards": "routed_guards"}
+    for guard in ("routed_guard1", "routed_guards"):
+        fake.guards[guard] = lambda _pointers: None
+    more = LoadedKernel("more", launch, "more", fake.driver, functions)
+    given = {"expert": "expert", "groups": "groups"}
+    program = LoadedProgram("routed", ((kernel, given), (more, given)), (), frozenset(read))
+    tensors = {"expert": Tensor(np.zeros(3, np.int32)), "groups": Tensor(np.zeros(4, np.int32))}
+    program.bind(tensors, {"MB": 3, "G": 4}, 7, "tell")()
+
+    wanted = {
+        ("expert", "groups"): ["routed_guards", "routed", "more"],
+        ("expert",): [GUARD, "routed", "routed_guard1", "more"],
+        (): [GUARD, "routed", "routed_guard1", "more"],
+    }
+    assert [each[0] for each in fake.launches] == wanted[read]
+
+
+def test_a_kernel_without_blocks_checks_nothing_for_others(fake: FakeDriver, kernel: LoadedKernel) -> None:
+    empty = LoadedKernel("none", LAUNCH | {"grid": ["G - 4"]}, "none", fake.driver, {GUARD: GUARD})
+    given = {"expert": "expert"}
+    for read in (frozenset[str](), frozenset({"expert"})):
+        program = LoadedProgram("routed", ((empty, given), (kernel, given)), (), read)
+        program.bind({"expert": Tensor(np.array([0, 3, 1], np.int32))}, {"MB": 3, "G": 4}, 7, "tell")()
+    assert [each[0] for each in fake.launches] == 2 * [GUARD, "routed"]
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_guard_starts_as_early_as_its_kernel(fake: FakeDriver, *, early: bool) -> None:
+    kernel = LoadedKernel("routed", LAUNCH | {"early": early}, "routed", fake.driver, {GUARD: GUARD})
+    bound(kernel, [0, 3, 1], "tell")[1]()
+    assert [bool(each) for each in fake.overlapping] == [early, early]
+
+
 def test_one_launch_checks_all_contracts_of_a_kernel(fake: FakeDriver) -> None:
     """Its blocks are those of the longest tensor, in a row for each; without one of the contracts, each has its own."""
     other = {"tensor": "groups", "shape": ["G"], "condition": "groups[i0] >= 0", "guard": "routed_guard1"}

@@ -40,6 +40,11 @@ class PreparedKernel:
     early: bool = False
     loaded: LoadedKernel = field(kw_only=True, eq=False)
 
+    @property
+    def runs(self) -> bool:
+        """Whether the grid has blocks."""
+        return 0 not in self.shape[:3]
+
     def bind(self, tensors: Mapping[str, Array], stream: int = 0, promises: Promises = "fetch") -> Callable[[], None]:
         """A function that launches the kernel on these tensors, by name; the tensors must outlive its launches.
 
@@ -48,23 +53,30 @@ class PreparedKernel:
         Raises ArgusError: E405 for a tensor without the layout that the kernel expects, E402 for integers that violate
         a contract.
         """
-        if 0 in self.shape[:3]:
+        if not self.runs:
             return _nothing
-        guarded: list[Callable[[], None]] = []
-        for contract in self.contracts:
-            if promises == "fetch":
-                contract.check(self.driver, tensors)
-            else:
-                contract.check_layouts(tensors)
-        if promises != "fetch":
-            groups = (self.contracts,) if self._has_common_guard() else tuple((each,) for each in self.contracts)
-            guarded += [self._guard(each, tensors, stream, stop=promises == "stop") for each in groups]
+        guarded = self.guarded(tensors, stream, promises)
         maps = [self.loaded.tensor_maps.of(made, place, tensors[place.tensor]) for place, made in self.maps]
         numbers = [_argument(value, tensors) for value in self.values]
         places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
         alive = (maps, numbers)
         launch = self.driver.launcher(self.function, self.shape, places, alive, stream, early=self.early)
         return partial(self.loaded.guards.launch, (*guarded, launch)) if guarded else launch
+
+    def guarded(self, tensors: Mapping[str, Array], stream: int, promises: Promises) -> list[Callable[[], None]]:
+        """The launches that check the contracts; none with "fetch", which checks them now.
+
+        Raises ArgusError like `bind`.
+        """
+        for contract in self.contracts:
+            if promises == "fetch":
+                contract.check(self.driver, tensors)
+            else:
+                contract.check_layouts(tensors)
+        if promises == "fetch":
+            return []
+        groups = (self.contracts,) if self._has_common_guard() else tuple((each,) for each in self.contracts)
+        return [self._guard(each, tensors, stream, stop=promises == "stop") for each in groups]
 
     def _has_common_guard(self) -> bool:
         """Whether one launch checks all contracts: that is built for all that the kernel has."""
@@ -87,7 +99,7 @@ class PreparedKernel:
         blocks, _, *others = max(shapes)
         shape = (blocks, len(contracts), *others)
         function, places = self.loaded.guards.functions[symbol], [ctypes.addressof(each) for each in numbers]
-        return self.driver.launcher(function, shape, places, numbers, stream, early=False)
+        return self.driver.launcher(function, shape, places, numbers, stream, early=self.early)
 
 
 def _nothing() -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from argus.kernels.schedules.grouped import Grouped, GroupedContraction, hopper_grouped
 from argus.kernels.schedules.grouped_blocks import GroupedBlocks, hopper_grouped_blocks
+from argus.kernels.schedules.grouped_few_blocks import GroupedFewBlocks, hopper_grouped_few_blocks
+from argus.kernels.schedules.grouped_listed import ListedExperts
 from argus.language import Tensor, bf16, e4m3, f32, i32, kernel
 
 ROWS_CONFIGS = {
@@ -35,12 +37,17 @@ def grouped_fp8_blocks(
     tile_experts: Tensor["T", i32],
     C: Tensor["M N", bf16],
     *,
-    cfg: GroupedBlocks,
+    cfg: GroupedBlocks | GroupedFewBlocks,
 ) -> None:
     """C[r, n] = sum over k of A[r, k] scale_a[k // 128, r] * B[e, n, k] scale_b[e, n // 128, k // 128]."""
     scales = scale_a, scale_b
     problem = GroupedContraction(A, B, C, starts, tile_starts, tile_experts, cfg.bm, scales)
-    hopper_grouped_blocks(problem, scales, cfg)
+    match cfg:
+        case GroupedBlocks():
+            hopper_grouped_blocks(problem, scales, cfg)
+        case GroupedFewBlocks():
+            hopper_grouped_few_blocks(ListedExperts(problem), scales, cfg)
+            problem.finish()
 
 
 @kernel(configs=ROWS_CONFIGS)

@@ -15,7 +15,9 @@ from attrs import field, frozen
 
 from argus.kernels.moe_ends import claim_layer, ends
 from argus.kernels.schedules.grouped import Grouped, GroupedContraction, hopper_grouped
-from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation, hopper_grouped_gated
+from argus.kernels.schedules.grouped_few import GroupedFew, hopper_gated_few, hopper_grouped_few
+from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation, gated_element, hopper_grouped_gated
+from argus.kernels.schedules.grouped_listed import ListedExperts
 from argus.kernels.schedules.moe_rows import RowCopies, RowSums
 from argus.language import DType, ProgramTemplate, Tensor, bf16, f16, f32, i32, kernel, program, workspace
 
@@ -24,8 +26,8 @@ from argus.language import DType, ProgramTemplate, Tensor, bf16, f16, f32, i32, 
 class Experts:
     """The configurations of the launches: of the first product, the second, copies and sums."""
 
-    first: Grouped = field(factory=Grouped)
-    second: Grouped = field(factory=Grouped)
+    first: Grouped | GroupedFew = field(factory=Grouped)
+    second: Grouped | GroupedFew = field(factory=Grouped)
     copies: RowCopies = field(factory=RowCopies)
     sums: RowSums = field(factory=RowSums)
 
@@ -40,6 +42,8 @@ CONFIGS = {
     "columns_256": Experts(),
     "by_rows": Experts(Grouped(group=0), Grouped(group=0)),
     "narrow": Experts(_NARROW, _NARROW),
+    "rows_16": Experts(GroupedFew(16, 64, 8), GroupedFew(16, 64, 8, 128)),
+    "rows_32": Experts(GroupedFew(32, 64, 8), GroupedFew(32, 64, 8, 128)),
 }
 
 
@@ -60,11 +64,18 @@ def family(dtype: DType, activation: Activation) -> ProgramTemplate:
         tile_experts: of_owners,
         H: of_hidden,
         *,
-        cfg: Grouped,
+        cfg: Grouped | GroupedFew,
     ) -> None:
         """H[r] = activation(W[e, 0] A[r]) * (W[e, 1] A[r])."""
-        problem = GroupedContraction(A, W[:, 0], H, starts, tile_starts, tile_experts, cfg.bm)
-        hopper_grouped_gated(problem, W[:, 1], activation, cfg)
+        gate, up = W[:, 0], W[:, 1]
+        problem = GroupedContraction(A, gate, H, starts, tile_starts, tile_experts, cfg.bm)
+        match cfg:
+            case Grouped():
+                hopper_grouped_gated(problem, up, activation, cfg)
+            case GroupedFew():
+                listed, activated = ListedExperts(problem), ACTIVATIONS[activation]
+                hopper_gated_few(listed, up, lambda gated, acc: activated(gated) * acc, cfg)
+                problem.claim(lambda e, r, n: gated_element(A, gate, up, activation, (e, r, n)))
 
     @kernel
     def moe_second(
@@ -75,10 +86,16 @@ def family(dtype: DType, activation: Activation) -> ProgramTemplate:
         tile_experts: of_owners,
         D: of_rows,
         *,
-        cfg: Grouped,
+        cfg: Grouped | GroupedFew,
     ) -> None:
         """D[r] = V[e] H[r]."""
-        hopper_grouped(GroupedContraction(H, V, D, starts, tile_starts, tile_experts, cfg.bm), cfg)
+        problem = GroupedContraction(H, V, D, starts, tile_starts, tile_experts, cfg.bm)
+        match cfg:
+            case Grouped():
+                hopper_grouped(problem, cfg)
+            case GroupedFew():
+                hopper_grouped_few(ListedExperts(problem), cfg)
+                problem.finish()
 
     @program(configs=CONFIGS)
     def moe(

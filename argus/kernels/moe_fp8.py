@@ -14,6 +14,7 @@ from attrs import field, frozen
 from argus.kernels.grouped_fp8 import grouped_fp8_blocks
 from argus.kernels.moe_ends import ends
 from argus.kernels.schedules.grouped_blocks import GroupedBlocks
+from argus.kernels.schedules.grouped_few_blocks import GroupedFewBlocks
 from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation
 from argus.kernels.schedules.moe_rows import RowCopies, RowSums, gather_rows
 from argus.kernels.schedules.moe_scaled import ScaledRows, gather_scales, quantise_gated
@@ -24,7 +25,7 @@ from argus.language import ProgramTemplate, Tensor, bf16, e4m3, f32, i32, kernel
 class ScaledExperts:
     """The configurations of the launches: of both products, copies of rows, scales, and sums."""
 
-    products: GroupedBlocks = field(factory=GroupedBlocks)
+    products: GroupedBlocks | GroupedFewBlocks = field(factory=GroupedBlocks)
     copies: RowCopies = field(factory=RowCopies)
     scales: ScaledRows = field(factory=ScaledRows)
     sums: RowSums = field(factory=RowSums)
@@ -35,7 +36,12 @@ class ScaledExperts:
         return self.products.bm
 
 
-CONFIGS = {"super_tiled": ScaledExperts(), "by_rows": ScaledExperts(GroupedBlocks(group=0))}
+CONFIGS = {
+    "super_tiled": ScaledExperts(),
+    "by_rows": ScaledExperts(GroupedBlocks(group=0)),
+    "rows_16": ScaledExperts(GroupedFewBlocks(16)),
+    "rows_32": ScaledExperts(GroupedFewBlocks(32, 4, 128, 2)),
+}
 
 
 @kernel

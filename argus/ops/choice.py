@@ -182,14 +182,19 @@ _MASKED = {8: "rows_8", 64: "rows_16", 128: "rows_32"}
 """By the most rows that an expert may have, of which most experts have fewer."""
 _FEWEST = 32
 """Rows of all experts, up to which each of these has few tiles."""
+_FEW_SCALED = 128
+"""Rows of all experts of a layer with scales, from which on its low tiles have 32."""
 _NARROW_COLUMNS, _SHARING_ROWS = 128, 192
 """Columns of the narrower tiles; rows of an expert, on average, from which on its tiles share columns of B."""
 
 
-def _low_tiles(rows: int, experts: int) -> str | None:
-    """The configuration whose time is that of reading the matrices of experts with rows; None where there are more."""
+def _low_tiles(rows: int, experts: int, fewest: str = "rows_8") -> str | None:
+    """The configuration whose time is that of reading the matrices of experts with rows; None where there are more.
+
+    fewest: that of the lowest tiles.
+    """
     if rows <= _FEWEST:
-        return "rows_8"
+        return fewest
     return next((name for most, name in _FEW.items() if rows <= most * experts), None)
 
 
@@ -231,16 +236,16 @@ def select_masked(rows: int, experts: int, n: int, *, blocks: bool) -> str:
 
 
 def select_moe(rows: int, experts: int, *, blocks: bool) -> str:
-    """For `argus.kernels.moe` and `argus.kernels.moe_few`: low tiles where experts have few rows; else row by row.
+    """For `argus.kernels.moe`: low tiles where experts have few rows; else row by row.
 
-    blocks: for `argus.kernels.moe_fp8`.
+    blocks: for `argus.kernels.moe_fp8`, whose low tiles have more rows but for the smallest products.
     """
-    if blocks:
-        return "by_rows" if rows <= _SHARING_ROWS * experts else "super_tiled"
-    few = _low_tiles(rows, experts)
+    few = _low_tiles(rows, experts, fewest="rows_16")
+    if few is not None and blocks:
+        return "rows_16" if rows < _FEW_SCALED else "rows_32"
     if few is not None:
         return few
-    return "by_rows" if rows <= _SHARING_ROWS * experts else "columns_256"
+    return "by_rows" if rows <= _SHARING_ROWS * experts else "super_tiled" if blocks else "columns_256"
 
 
 def select_moe_gradient(rows: int, experts: int) -> str:

@@ -47,7 +47,8 @@ class ExpertOrder:
     ids: (tokens, k), the given ids. offsets: (experts + 1,): expert e has the rows offsets[e] to offsets[e + 1] - 1.
     order: (M,), the assignment of each row. tokens: (M,), the token of each row, order // k. inverse: (tokens, k), the
     row of each assignment. tile_starts, tile_experts: the first row and the expert of each tile of at most `height`
-    rows, where it was given: M // height + experts of them, and the end of the last; tiles beyond have no rows.
+    rows, where it was given: M // height + experts of them, or M if that is less, and the end of the last; tiles beyond
+    have no rows.
     """
 
     ids: Any

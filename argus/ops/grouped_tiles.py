@@ -74,8 +74,8 @@ _LIST = TextKernel("grouped_tiles", _TEXTS.__getitem__, 1024)
 
 
 def count_of(rows: int, experts: int, height: int) -> int:
-    """How many tiles of so many rows there are at most: as many as the rows fill, and a part of one for each expert."""
-    return rows // height + experts
+    """How many tiles there are at most: as many as the rows fill, and a part of one for each expert, or one a row."""
+    return min(max(rows, 1), rows // height + experts)
 
 
 def tiles_of(starts: Any, rows: int, height: int) -> tuple[Any, Any]:  # noqa: ANN401 reason: torch's

@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from argus.kernels import moe as tiled
+from argus.kernels import moe as plain
 from argus.kernels import moe_cdna3 as cdna3
-from argus.kernels import moe_few as few
 from argus.kernels import moe_fp8 as scaled
 from argus.kernels import moe_fp8_cdna3 as scaled_cdna3
 from argus.kernels.schedules.grouped import BLOCK
@@ -26,7 +25,6 @@ from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 
 _NAMES = ("X", "W", "V", "weights", "ids", "starts", "tokens", "inverse", "tile_starts", "tile_experts", "Y")
-_TILES = ("tile_starts", "tile_experts")
 _SHAPES = {
     "x": ("tokens", "K"),
     "w_gate_up": ("experts", "2 * N", "K"),
@@ -38,14 +36,11 @@ _SCALED = ("scales of `x`", "scales of `w_gate_up`", "scales of `w_down`")
 _EIGHT = {"torch.float8_e4m3fn": "sm_90a", "torch.float8_e4m3fnuz": "gfx942"}
 """The targets that multiply operands of 8 bits, by type."""
 _IDS, _WEIGHTS = ("torch.int32", "torch.int64"), ("torch.float32", "torch.bfloat16", "torch.float16")
-SCHEDULES: Mapping[str, int | None] = {
-    **dict.fromkeys(few.CONFIGS),
-    **{name: each.bm for name, each in tiled.CONFIGS.items()},
-}
-"""The schedules, with the most rows of a tile, of those that take lists of tiles."""
-CDNA3: Mapping[str, int | None] = {name: each.bm for name, each in cdna3.CONFIGS.items()}
+SCHEDULES: Mapping[str, int] = {name: each.bm for name, each in plain.CONFIGS.items()}
+"""The schedules, with the most rows of a tile."""
+CDNA3: Mapping[str, int] = {name: each.bm for name, each in cdna3.CONFIGS.items()}
 """Those of an MI300X."""
-SCALED: Mapping[str, int | None] = {name: each.bm for name, each in scaled.CONFIGS.items()}
+SCALED: Mapping[str, int] = {name: each.bm for name, each in scaled.CONFIGS.items()}
 """Those of operands in e4m3."""
 _SCALED_CDNA3: Mapping[str, int | None] = {name: each.bm for name, each in scaled_cdna3.CONFIGS.items()}
 T = TypeVar("T", bound=Tensor)
@@ -128,8 +123,7 @@ def moe(
     candidate = Candidate(f"moe_{activation}_{name}", chosen, partial(_traced, template, chosen))
     weights: Any = topk_weights
     weights = weights if str(weights.dtype) == _WEIGHTS[0] else weights.float()
-    lists = (order.ids, order.offsets, order.tokens, order.inverse)
-    lists += () if order.tile_starts is None else (order.tile_starts, order.tile_experts)
+    lists = (order.ids, order.offsets, order.tokens, order.inverse, order.tile_starts, order.tile_experts)
     named = _named
     if scales:
         sizes |= {"KB": -(-depth // BLOCK), "U": both, "UB": -(-both // BLOCK), "NB": both // 2 // BLOCK}
@@ -140,24 +134,21 @@ def moe(
 
 def program_of(dtype: str, activation: Activation, config: str) -> ProgramTemplate:
     """The program of a schedule for elements of a type."""
-    part = next(each for each in (few, cdna3, tiled) if config in each.CONFIGS)
-    return part.FAMILIES[dtype, activation]
+    return (cdna3 if config in cdna3.CONFIGS else plain).FAMILIES[dtype, activation]
 
 
 def sizes_of(order: ExpertOrder, experts: int, columns: int, depth: int) -> dict[str, int]:
     """The sizes of the program, by name."""
-    (tokens, choices), tiles = order.ids.shape, order.tile_experts
+    (tokens, choices), tiles = order.ids.shape, order.tile_experts.shape[0]
     sizes = {"T": tokens, "K": depth, "E": experts, "N": columns, "J": choices, "S": experts + 1}
-    sizes["R"] = tokens * choices
-    return sizes if tiles is None else sizes | {"Q": tiles.shape[0] + 1, "P": tiles.shape[0]}
+    return sizes | {"R": tokens * choices, "Q": tiles + 1, "P": tiles}
 
 
 def _named(*operands: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's
     x, both, down, weights = map(copy_aligned, operands[:4])
     experts, rows, depth = both.shape
     made = (x, both.view(experts, 2, rows // 2, depth), down, weights)
-    names = [name for name in _NAMES if len(operands) == len(_NAMES) or name not in _TILES]
-    return dict(zip(names, (*made, *operands[4:]), strict=True))
+    return dict(zip(_NAMES, (*made, *operands[4:]), strict=True))
 
 
 def _named_scaled(*operands: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's

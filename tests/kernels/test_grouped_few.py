@@ -85,12 +85,16 @@ def test_each_row_meets_its_own_expert_and_no_other_row_is_written(counts: list[
     assert (found == wanted[here]).all()
 
 
-MATRIX, ROWS, STORED = "b[e].tile(", "self.A.rows(scalar(self.starts[e]))", "self.C.rows(*ends_of(self.starts, e))"
+MATRIX, ROWS, STORED = (
+    "problem.of_expert(b, e)",
+    "self.A.rows(scalar(self.starts[e]))",
+    "self.C.rows(*ends_of(self.starts, e))",
+)
 SHARED: dict[str, tuple[str, str]] = {
-    "the expert after": (MATRIX, "b[(e + 1) % b.shape[0]].tile("),
-    "the expert by the tile's column": (MATRIX, "b[n % b.shape[0]].tile("),
-    "the first expert": (MATRIX, "b[0 * e].tile("),
-    "the last rows are left out": ("ceil_div(problem.count(e), cfg.bm), wide", "problem.count(e) // cfg.bm, wide"),
+    "the expert after": (MATRIX, "problem.of_expert(b, (e + 1) % b.shape[0])"),
+    "the expert by the tile's column": (MATRIX, "problem.of_expert(b, n % b.shape[0])"),
+    "the first expert": (MATRIX, "problem.of_expert(b, 0 * e)"),
+    "the last rows are left out": ("ceil_div(count(e), cfg.bm), wide", "count(e) // cfg.bm, wide"),
     "the last columns are left out": ("wide = ceil_div(columns, cfg.bn)", "wide = columns // cfg.bn"),
     "the last part of K is left out": ("ceil_div(problem.B.shape[2], bk)", "problem.B.shape[2] // bk"),
     "columns of the tile after": ("(n, k)), getattr", "(n + 1, k)), getattr"),
@@ -129,12 +133,12 @@ MASKED: dict[str, tuple[str, str]] = {
     "more rows than there are": (" & (count <= rows)", ""),
     "fewer than no rows": ("(count >= 0) & ", ""),
 }
-STORED_SCALE = "copy(scale_b[e, n * bn // BLOCK, k]"
+STORED_SCALE, SCALES = "problem.of_expert(scale_b, e)[n * bn // BLOCK, k]", "problem.of_expert(scale_b, e)"
 FP8: dict[str, tuple[str, str]] = {
-    "scales of the expert after": (STORED_SCALE, "copy(scale_b[(e + 1) % scale_b.shape[0], n * bn // BLOCK, k]"),
-    "scales of the tile's columns": (STORED_SCALE, "copy(scale_b[e, n, k]"),
-    "scales of the first columns": (STORED_SCALE, "copy(scale_b[e, 0, k]"),
-    "scales of the block after": (STORED_SCALE, "copy(scale_b[e, n * bn // BLOCK, k + 1]"),
+    "scales of the expert after": (SCALES, "problem.of_expert(scale_b, (e + 1) % scale_b.shape[0])"),
+    "scales of the tile's columns": (STORED_SCALE, f"{SCALES}[n, k]"),
+    "scales of the first columns": (STORED_SCALE, f"{SCALES}[0, k]"),
+    "scales of the block after": (STORED_SCALE, f"{SCALES}[n * bn // BLOCK, k + 1]"),
     "row scales of the block after": ("scale_a, e, k).tile", "scale_a, e, k + 1).tile"),
     "row scales of the rows after": (".tile((bm,), (m,))", ".tile((bm,), (m + 1,))"),
     "row scales of the first rows": (".tile((bm,), (m,))", ".tile((bm,), (0,))"),

@@ -16,9 +16,9 @@ from argus.core.diagnostic import ArgusError
 from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.interp.programs import run_program
-from argus.kernels import moe, moe_few, moe_fp8
+from argus.kernels import moe, moe_fp8
 from argus.kernels.moe import FAMILIES
-from argus.kernels.schedules import grouped, grouped_gated, moe_rows, moe_scaled
+from argus.kernels.schedules import grouped, grouped_few, grouped_gated, grouped_listed, moe_rows, moe_scaled
 from argus.language import ProgramTemplate
 from argus.verifier.kernel import verify
 from argus.verifier.program import verify_program
@@ -27,18 +27,17 @@ from tests.kernels.twins import twin
 
 NO_RUNS = evolve(Budget(), runs=0)
 FIRST: tuple[str, Literal["silu"], str] = ("bf16", "silu", "columns_256")
-BOTH = {config: part.FAMILIES for part in (moe, moe_few) for config in part.CONFIGS}
-"""The programs by type and activation, by their configurations."""
-ALL = [(*key, config) for config, each in BOTH.items() for key in each]
+ALL = [(*key, config) for key in FAMILIES for config in moe.CONFIGS]
+QUICK = {FIRST, ("bf16", "silu", "rows_16")}
 Array = np.ndarray[Any, Any]
 
 
 @pytest.mark.parametrize(
     ("dtype", "activation", "config"),
-    [pytest.param(*each, marks=pytest.mark.share(2) if each == FIRST else pytest.mark.nightly) for each in ALL],
+    [pytest.param(*each, marks=pytest.mark.share(2) if each in QUICK else pytest.mark.nightly) for each in ALL],
 )
 def test_every_configuration_is_proved(dtype: str, activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
-    report = verify_program(BOTH[config][dtype, activation].trace(config), solver="z3", budget=NO_RUNS)
+    report = verify_program(FAMILIES[dtype, activation].trace(config), solver="z3", budget=NO_RUNS)
 
     assert isinstance(report.verdict, Proved), report.verdict
     assert {"I4", "I27", "I37", "I39"} <= dict(report.verdict.coverage).keys()
@@ -48,7 +47,7 @@ def test_every_configuration_is_proved(dtype: str, activation: Any, config: str)
 
 
 def order_of(ids: Array, experts: int, height: int = 128) -> dict[str, Array]:
-    """Rows in the order of their experts, and tiles of at most so many, as `expert_order` lists them."""
+    """Rows in the order of their experts, as `expert_order` lists them. height: the most rows of a tile."""
     flat = ids.ravel()
     order = np.argsort(flat, kind="stable")
     inverse = np.empty_like(order)
@@ -77,14 +76,12 @@ def test_the_interpreter_computes_the_layer(dtype: str, activation: Any, config:
         for shape in ((tokens, depth), (experts, 2, columns, depth), (experts, depth, columns))
     )
     ids, weights = random.integers(0, 2, (tokens, choices)), random.random((tokens, choices)).astype(np.float32)
-    given = {"X": x, "W": both, "V": down, "weights": weights, **order_of(ids, experts), "Y": np.zeros_like(x)}
+    given = {"X": x, "W": both, "V": down, "weights": weights, "Y": np.zeros_like(x)}
+    given |= order_of(ids, experts, moe.CONFIGS[config].bm)
     sizes = {"T": tokens, "K": depth, "E": experts, "N": columns, "J": choices, "S": experts + 1}
     sizes |= {"R": ids.size, "Q": given["tile_starts"].size, "P": given["tile_experts"].size}
-    program = BOTH[config][dtype, activation].trace(config)
-    names, own = ({each.name for each in of} for of in (program.parameters, program.sizes))
-    given = {name: each for name, each in given.items() if name in names}
 
-    found = run_program(program, {name: each for name, each in sizes.items() if name in own}, given)
+    found = run_program(FAMILIES[dtype, activation].trace(config), sizes, given)
 
     assert found.violations == ()
     wide = [each.astype(np.float64) for each in (x, both, down)]
@@ -172,20 +169,34 @@ EDITS: dict[str, tuple[ModuleType, str, str]] = {
         "self.C.rows(*ends_of(self.tile_starts, t))",
         "self.C.rows(scalar(self.tile_starts[t]))",
     ),
-    "the gate and the other factor exchanged": (
-        moe,
-        "W[:, 0], H, starts, tile_starts, tile_experts, cfg.bm)\n        hopper_grouped_gated(problem, W[:, 1]",
-        "W[:, 1], H, starts, tile_starts, tile_experts, cfg.bm)\n        hopper_grouped_gated(problem, W[:, 0]",
-    ),
+    "the gate and the other factor exchanged": (moe, "gate, up = W[:, 0], W[:, 1]", "up, gate = W[:, 0], W[:, 1]"),
     "rows without their experts added": (moe, "moe_sum(D, weights", "moe_sum(A, weights"),
 }
 
 
-OF_FEW = {
-    "the gate and the other factor exchanged": ("gate, up = W[:, 0], W[:, 1]", "up, gate = W[:, 0], W[:, 1]"),
-    "a product without its gate": ("ACTIVATIONS[activation](gated) * acc", "acc"),
-    "a gate without its activation": ("ACTIVATIONS[activation](gated) * acc", "gated * acc"),
-    "rows without their experts": ("moe_sum(D, weights", "moe_sum(A, weights"),
+OF_FEW: dict[str, tuple[ModuleType, str, str]] = {
+    "a product without its gate": (moe, "activated(gated) * acc, cfg)", "acc, cfg)"),
+    "a gate without its activation": (moe, "activated(gated) * acc, cfg)", "gated * acc, cfg)"),
+    "both factors of one matrix": (moe, "hopper_gated_few(listed, up,", "hopper_gated_few(listed, gate,"),
+    "rows of the tile after": (grouped_listed, "return 0, n, t", "return 1, n, t"),
+    "rows of the tile before": (
+        grouped_listed,
+        "return self.A.rows(scalar(self.of.tile_starts[e]))",
+        "return self.A.rows(scalar(self.of.tile_starts[e - e % 2]))",
+    ),
+    "matrices of the tile before": (grouped_listed, "of_expert(matrices, e)", "of_expert(matrices, e - e % 2)"),
+    "stored by the tile before": (grouped_listed, "self.of.result(e)", "self.of.result(e - e % 2)"),
+    "the last columns are left out": (grouped_listed, "ceil_div(self.C.shape[1], cfg.bn)", "self.C.shape[1] // cfg.bn"),
+    "tiles beyond 32 bits": (grouped_listed, "        assume(counts[0] * counts[1] < 1 << 24)", "        pass"),
+    "tiles without rows are not left out by one role": (
+        grouped_few,
+        "with problem.where_rows(e):\n                for k in loop(depth):\n                    slot = ring.wait()",
+        "with nullcontext():\n                for k in loop(depth):\n                    slot = ring.wait()",
+    ),
+    "an expert that there is not": (grouped, "(e >= 0) & (e < self.B.shape[0]) & ", "(e >= 0) & "),
+    "rows of the expert before": (grouped, " & (start <= first)", ""),
+    "rows of the expert after": (grouped, " & (last <= end)", ""),
+    "tiles of any number of rows": (grouped, "first=0, last=rows, most=self.bm)", "first=0, last=rows)"),
 }
 ORDERS = {
     "rows are not copied": ("        moe_gather(X, tokens, A, cfg=cfg.copies)\n", ""),
@@ -220,7 +231,9 @@ def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", OF_FEW)
 def test_a_twin_for_few_rows_is_not_proved(name: str) -> None:
-    made = edited(moe_few, *OF_FEW[name]).trace("rows_8")
+    module, old, new = OF_FEW[name]
+    own = module is moe
+    made = edited(moe, old, new).trace("rows_16") if own else twin(FAMILIES[FIRST[:2]], "rows_16", module, (old, new))
     assert not isinstance(verify_program(made, solver="z3", budget=NO_RUNS).verdict, Proved), name
 
 
@@ -254,7 +267,8 @@ def test_the_interpreter_computes_the_layer_of_8_bits(activation: Any, config: s
     shapes = {"scale_x": (tokens, 2), "scale_w": (experts, 2, 2), "scale_v": (experts, 2, 1)}
     scales = {name: (random.random(each) / 8 + 0.05).astype(np.float32) for name, each in shapes.items()}
     ids, weights = random.integers(0, 2, (tokens, choices)), random.random((tokens, choices)).astype(np.float32)
-    given = {"X": x, "W": both, "V": down, "weights": weights, **scales, **order_of(ids, experts)}
+    given = {"X": x, "W": both, "V": down, "weights": weights, **scales}
+    given |= order_of(ids, experts, moe_fp8.CONFIGS[config].bm)
     given["Y"] = np.zeros((tokens, depth), bfloat16)
     sizes = {"T": tokens, "K": depth, "E": experts, "N": columns, "U": 2 * columns, "J": choices, "S": experts + 1}
     sizes |= {"R": ids.size, "Q": given["tile_starts"].size, "P": given["tile_experts"].size}
@@ -280,6 +294,17 @@ def test_each_launch_of_8_bits_is_proved(activation: Any, config: str) -> None: 
     assert isinstance(report.verdict, Proved), report.verdict
     proofs = [each.verdict for each in report.launches if isinstance(each.verdict, Proved)]
     assert all(any(result.startswith("assert_equals(") for result in each.results) for each in proofs)
+
+
+@pytest.mark.parametrize("activation", moe_fp8.FAMILIES)
+def test_gated_rows_and_their_scales_are_proved(activation: Any) -> None:  # noqa: ANN401 reason: a name
+    (gated,) = (
+        each.kernel
+        for each in moe_fp8.FAMILIES[activation].trace("by_rows").launches
+        if each.kernel.name == "moe_gated_fp8"
+    )
+    verdict = verify(gated, solver="z3", budget=NO_RUNS).verdict
+    assert isinstance(verdict, Proved), verdict
 
 
 OF_SCALES = {

@@ -17,6 +17,7 @@ from argus.core.diagnostic import ArgusError
 from argus.ops.call_path import Plan
 from argus.ops.choice import select_moe
 from argus.ops.expert_order import ExpertOrder
+from argus.ops.grouped_tiles import count_of
 from tests.ops.fake_torch import Matrix, aligned, gpu
 
 module = import_module("argus.ops.moe")
@@ -45,9 +46,8 @@ def operands(
 def ordered(ids: Matrix, experts: int, *, height: int | None) -> ExpertOrder:
     rows = ids.shape[0] * ids.shape[1]
     lists = integers(experts + 1), integers(rows), integers(rows), integers(*ids.shape)
-    if height is None:
-        return ExpertOrder(ids, *lists)
-    tiles = rows // height + experts
+    assert height is not None
+    tiles = count_of(rows, experts, height)
     return ExpertOrder(ids, *lists, integers(tiles + 1), integers(tiles))
 
 
@@ -95,15 +95,13 @@ def test_operands_are_read_in_place_and_integers_are_checked_on_the_gpu(plans: L
     assert sizes.keys() == {each.name for each in traced.sizes}
 
 
-def test_few_rows_take_no_lists_of_tiles(plans: Launched) -> None:
-    layer(**operands(tokens=5))
-    ((plan, passed),) = plans
-    assert dict(plan.sizes) == {"T": 5, "K": 72, "E": 3, "N": 24, "J": 2, "S": 4, "R": 10}
-    named = plan.named(*passed, tensor(5, 72))
-    (candidate,) = plan.candidates
-    traced, home = candidate.traced()
-    assert (traced.name, home) == ("moe_few_rows_8", "argus.kernels.moe_few")
-    assert set(named) == {each.name for each in traced.parameters}
+@pytest.mark.parametrize(("tokens", "tiles"), [(1, 2), (5, 3)])
+def test_few_rows_take_low_tiles_and_at_most_one_of_each_row(plans: Launched, tokens: int, tiles: int) -> None:
+    layer(**operands(tokens=tokens))
+    ((plan, _),) = plans
+    sizes = {"T": tokens, "K": 72, "E": 3, "N": 24, "J": 2, "S": 4, "R": 2 * tokens, "Q": tiles + 1, "P": tiles}
+    assert dict(plan.sizes) == sizes
+    assert [each.config for each in plan.candidates] == ["rows_16"]
 
 
 def test_the_kernels_are_those_of_type_activation_and_schedule(plans: Launched) -> None:
@@ -119,12 +117,20 @@ def test_the_kernels_are_those_of_type_activation_and_schedule(plans: Launched) 
 def test_the_schedule_depends_on_the_rows_of_an_expert() -> None:
     given = ((8, 256), (32, 8), (1000, 256), (500, 64), (2048, 64), (1 << 18, 256))
     assert [select_moe(*each, blocks=False) for each in given] == [
-        "rows_8",
-        "rows_8",
+        "rows_16",
+        "rows_16",
         "rows_16",
         "rows_32",
         "by_rows",
         "columns_256",
+    ]
+    assert [select_moe(*each, blocks=True) for each in given] == [
+        "rows_16",
+        "rows_16",
+        "rows_32",
+        "rows_32",
+        "by_rows",
+        "super_tiled",
     ]
 
 

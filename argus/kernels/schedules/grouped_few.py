@@ -7,7 +7,8 @@ product. The ring of stages goes on from one tile to the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from attrs import frozen
@@ -86,22 +87,36 @@ class Tiles(Protocol):
 
 
 class Experts(Protocol):
-    """Rows of experts, each with its own matrix. B: (experts, N, K), or a transposed view of (experts, K, N)."""
+    """Rows of experts, each with its own matrix. B: (experts, N, K), or a transposed view of (experts, K, N).
+
+    Tiles are (m, n, e): of rows and of columns of an expert, or of what else has tiles of rows.
+    """
 
     @property
-    def B(self) -> Tensor: ...  # noqa: N802 reason: the operand's name in every paper
-
+    def A(self) -> Tensor: ...  # noqa: N802 reason: the operand's name in every paper
     @property
-    def most(self) -> Int:
-        """The most rows that an expert may have."""
+    def B(self) -> Tensor: ...  # noqa: N802 reason: as above
+    @property
+    def C(self) -> Tensor: ...  # noqa: N802 reason: as above
+
+    def tiles(self, cfg: Tiles) -> Iterable[tuple[Int, ...]]:
+        """The tiles of a block."""
         ...
 
-    def count(self, e: Int) -> Int:
-        """The rows of an expert."""
+    def place(self, *at: Int) -> tuple[IntLike, Int, Int]:
+        """(m, n, e) of what `tiles` gives."""
+        ...
+
+    def where_rows(self, e: Int) -> AbstractContextManager[None]:
+        """The body for tiles that have rows."""
         ...
 
     def rows(self, e: Int) -> Tensor:
         """A from the first row of an expert on."""
+        ...
+
+    def of_expert(self, matrices: Tensor, e: Int) -> Tensor:
+        """Of one matrix for each expert, that of an expert."""
         ...
 
     def of_rows(self, factors: Tensor, e: Int, k: IntLike) -> Tensor:
@@ -109,18 +124,31 @@ class Experts(Protocol):
         ...
 
     def result(self, e: Int) -> Tensor:
-        """The rows of C of an expert, which end."""
+        """The rows of C that an expert has."""
         ...
 
-    @property
-    def A(self) -> Tensor: ...  # noqa: N802 reason: as above
+    def claim(self, value: Formula) -> None:
+        """Claim the value of C."""
+        ...
 
-    @property
-    def C(self) -> Tensor: ...  # noqa: N802 reason: as above
+
+class Segmented:
+    """Experts whose tiles are met expert by expert."""
+
+    def place(self, *at: Int) -> tuple[IntLike, Int, Int]:
+        m, n, e = at
+        return m, n, e
+
+    def where_rows(self, e: Int) -> AbstractContextManager[None]:
+        del e
+        return nullcontext()
+
+    def of_expert(self, matrices: Tensor, e: Int) -> Tensor:
+        return matrices[e]
 
 
 @frozen
-class PackedExperts:
+class PackedExperts(Segmented):
     """C[r, n] = sum over k of A[r, k] * B[e, n, k], for the expert e that has row r: starts[e] <= r < starts[e + 1].
 
     A: (rows, K). C: (rows, N). starts: from 0 to the number of rows. Experts may have no rows.
@@ -137,9 +165,8 @@ class PackedExperts:
         assume(eq(self.starts.shape[0], self.B.shape[0] + 1), rows < 1 << 20)
         _assume_aligned(self.A, self.B)
 
-    @property
-    def most(self) -> Int:
-        return self.A.shape[0]
+    def tiles(self, cfg: Tiles) -> Segments:
+        return tiles_of(self.B, self.A.shape[0], self.count, cfg)
 
     def count(self, e: Int) -> Int:
         first, end = ends_of(self.starts, e)
@@ -160,7 +187,7 @@ class PackedExperts:
 
 
 @frozen
-class MaskedExperts:
+class MaskedExperts(Segmented):
     """C[e, r, n] = sum over k of A[e, r, k] * B[e, n, k] for r < counts[e]; other rows of C are not written.
 
     A: (experts, rows, K). C: (experts, rows, N). counts: how many rows of each expert there are, the first ones.
@@ -177,9 +204,8 @@ class MaskedExperts:
         assume(experts * rows < 1 << 28, rows < 1 << 20)
         _assume_aligned(self.A, self.B)
 
-    @property
-    def most(self) -> Int:
-        return self.A.shape[1]
+    def tiles(self, cfg: Tiles) -> Segments:
+        return tiles_of(self.B, self.A.shape[1], self.count, cfg)
 
     def count(self, e: Int) -> Int:
         return scalar(self.counts[e])
@@ -216,13 +242,16 @@ def product_of(A: Tensor, B: Tensor) -> Formula:
     return lambda row, e, n: total(lambda k: a(*row, k) * b(e, n, k), over=B.shape[2])
 
 
-def tiles_of(problem: Experts, cfg: Tiles) -> Segments:
-    """Tiles (of rows, of columns) of each expert, those of the same rows after each other."""
-    experts, columns, _ = problem.B.shape
+def tiles_of(B: Tensor, most: Int, count: Callable[[Int], Int], cfg: Tiles) -> Segments:
+    """Tiles (of rows, of columns) of each expert, those of the same rows after each other.
+
+    most: the most rows that an expert may have. count: the rows of one.
+    """
+    experts, columns, _ = B.shape
     wide = ceil_div(columns, cfg.bn)
-    assume(ceil_div(problem.most, cfg.bm) * wide < 1 << 21)  # numbers of tiles then fit 32 bits
+    assume(ceil_div(most, cfg.bm) * wide < 1 << 21)  # numbers of tiles then fit 32 bits
     blocks = None if cfg.resident == 1 else cfg.resident * sm_90a.processors
-    return segments(experts, lambda e: (ceil_div(problem.count(e), cfg.bm), wide), blocks=blocks)
+    return segments(experts, lambda e: (ceil_div(count(e), cfg.bm), wide), blocks=blocks)
 
 
 def hopper_grouped_few(problem: Experts, cfg: GroupedFew) -> None:
@@ -251,28 +280,33 @@ def _multiply(problem: Experts, matrices: tuple[Tensor, ...], of: Callable[..., 
     ring = Ring(
         cfg.stages, a=slot_for(problem.A, bm, bk), **{f"b{i}": slot_for(b, bn, bk) for i, b in enumerate(matrices)}
     )
-    tiles = tiles_of(problem, cfg)
+    tiles = problem.tiles(cfg)
 
     with role("load", warpgroup(0).elected):
-        for m, n, e in tiles:
-            for k in loop(depth):
-                with ring.fill() as slot:
-                    copy(problem.rows(e).tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
-                    for i, b in enumerate(matrices):
-                        copy(b[e].tile((bn, bk), (n, k)), getattr(slot, f"b{i}"), via=tma, edge=0)
+        for at in tiles:
+            m, n, e = problem.place(*at)
+            with problem.where_rows(e):
+                for k in loop(depth):
+                    with ring.fill() as slot:
+                        copy(problem.rows(e).tile((bm, bk), (m, k)), slot.a, via=tma, edge=0)
+                        for i, b in enumerate(matrices):
+                            own = problem.of_expert(b, e)
+                            copy(own.tile((bn, bk), (n, k)), getattr(slot, f"b{i}"), via=tma, edge=0)
         ring.finish()
 
     with role("math", warpgroups(*range(1, agents + 1))) as wg:
         sums = [registers(f32, mm.C) for _ in matrices]
-        for m, n, e in tiles:
-            for k in loop(depth):
-                slot = ring.wait()
-                for i, acc in enumerate(sums):
-                    mma(mm, acc, getattr(slot, f"b{i}").tile((COLUMNS, bk), (wg, 0)), slot.a, init=eq(k, 0))
-                wgmma.wait(pending=count)  # those of k - 1 have read their stage ...
-                with when(k > 0):
-                    ring.release()  # ... so release that stage
-            wgmma.wait(pending=0)
-            ring.release()
-            out = problem.result(e).T.tile((COLUMNS, bm), (agents * n + wg, m))
-            copy(of(*sums).to(problem.C.dtype), out, via=st_global_b16, edge=0)
+        for at in tiles:
+            m, n, e = problem.place(*at)
+            with problem.where_rows(e):
+                for k in loop(depth):
+                    slot = ring.wait()
+                    for i, acc in enumerate(sums):
+                        mma(mm, acc, getattr(slot, f"b{i}").tile((COLUMNS, bk), (wg, 0)), slot.a, init=eq(k, 0))
+                    wgmma.wait(pending=count)  # those of k - 1 have read their stage ...
+                    with when(k > 0):
+                        ring.release()  # ... so release that stage
+                wgmma.wait(pending=0)
+                ring.release()
+                out = problem.result(e).T.tile((COLUMNS, bm), (agents * n + wg, m))
+                copy(of(*sums).to(problem.C.dtype), out, via=st_global_b16, edge=0)

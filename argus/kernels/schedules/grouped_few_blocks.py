@@ -11,7 +11,7 @@ from attrs import frozen
 
 from argus.kernels.schedules.contraction import slot_for
 from argus.kernels.schedules.grouped import BLOCK
-from argus.kernels.schedules.grouped_few import COLUMNS, Experts, Formula, tiles_of
+from argus.kernels.schedules.grouped_few import COLUMNS, Experts, Formula
 from argus.language import (
     Int,
     IntLike,
@@ -70,38 +70,42 @@ def hopper_grouped_few_blocks(problem: Experts, scales: tuple[Tensor, Tensor], c
     assume(eq(scale_a.shape[-2], depth), eq(scale_b.shape[2], depth), eq(scale_b.shape[1], ceil_div(columns, BLOCK)))
     assume(scale_b.shape[0] * scale_b.shape[1] * scale_b.shape[2] < 1 << 40)
     ring = Ring(cfg.stages, a=slot_for(problem.A, bm, BLOCK), b=slot_for(B, bn, BLOCK))
-    tiles = tiles_of(problem, cfg)
+    tiles = problem.tiles(cfg)
 
     with role("load", warpgroup(0).elected):
-        for m, n, e in tiles:
-            for k in loop(depth):
-                with ring.fill() as slot:
-                    copy(problem.rows(e).tile((bm, BLOCK), (m, k)), slot.a, via=tma, edge=0)
-                    copy(B[e].tile((bn, BLOCK), (n, k)), slot.b, via=tma, edge=0)
+        for at in tiles:
+            m, n, e = problem.place(*at)
+            with problem.where_rows(e):
+                for k in loop(depth):
+                    with ring.fill() as slot:
+                        copy(problem.rows(e).tile((bm, BLOCK), (m, k)), slot.a, via=tma, edge=0)
+                        copy(problem.of_expert(B, e).tile((bn, BLOCK), (n, k)), slot.b, via=tma, edge=0)
         ring.finish()
 
     with role("math", warpgroups(*range(1, agents + 1))) as wg:
         mm = wgmma(e4m3, n=bm)
         part, acc = registers(f32, mm.C), registers(f32, mm.C)
         of_rows, of_columns = registers(f32, mm.C.axis(1)), registers(f32, mm.C.axis())
-        for m, n, e in tiles:
+        for at in tiles:
+            m, n, e = problem.place(*at)
+            with problem.where_rows(e):
 
-            def fetch(k: IntLike, m: Int = m, n: Int = n, e: Int = e) -> None:
-                copy(scale_b[e, n * bn // BLOCK, k], of_columns, edge=0)
-                copy(problem.of_rows(scale_a, e, k).tile((bm,), (m,)), of_rows, via=ld_global_b32, edge=0)
+                def fetch(k: IntLike, m: IntLike = m, n: Int = n, e: Int = e) -> None:
+                    copy(problem.of_expert(scale_b, e)[n * bn // BLOCK, k], of_columns, edge=0)
+                    copy(problem.of_rows(scale_a, e, k).tile((bm,), (m,)), of_rows, via=ld_global_b32, edge=0)
 
-            acc[:] = 0.0
-            fetch(0)
-            for k in loop(depth):
-                slot = ring.wait()
-                mma(mm, part, slot.b.tile((COLUMNS, BLOCK), (wg, 0)), slot.a, init=True)
-                factors = of_rows * of_columns  # overlaps with the wgmma, as do the loads of the next scales
-                fetch(k + 1)
-                wgmma.wait(0)
-                ring.release()
-                acc[:] = fma(part, factors, acc)
-            out = problem.result(e).T.tile((COLUMNS, bm), (agents * n + wg, m))
-            copy(acc.to(problem.C.dtype), out, via=st_global_b16, edge=0)
+                acc[:] = 0.0
+                fetch(0)
+                for k in loop(depth):
+                    slot = ring.wait()
+                    mma(mm, part, slot.b.tile((COLUMNS, BLOCK), (wg, 0)), slot.a, init=True)
+                    factors = of_rows * of_columns  # overlaps with the wgmma, as do the loads of the next scales
+                    fetch(k + 1)
+                    wgmma.wait(0)
+                    ring.release()
+                    acc[:] = fma(part, factors, acc)
+                out = problem.result(e).T.tile((COLUMNS, bm), (agents * n + wg, m))
+                copy(acc.to(problem.C.dtype), out, via=st_global_b16, edge=0)
 
 
 def scaled_product_of(problem: Experts, scales: tuple[Tensor, Tensor]) -> Formula:

@@ -9,6 +9,7 @@ import pytest
 
 import argus
 from argus.core.diagnostic import ArgusError
+from argus.ops.grouped_tiles import count_of
 from tests.runtime.hip.rocm_torch import RocmTorch
 
 Array = np.ndarray[Any, Any]
@@ -21,7 +22,7 @@ def wanted(ids: Array, experts: int, height: int) -> dict[str, Array]:
     order = np.argsort(flat, kind="stable")
     offsets = np.concatenate([[0], np.cumsum(np.bincount(flat, minlength=experts))])
     tiles = [(row, e) for e in range(experts) for row in range(offsets[e], offsets[e + 1], height)]
-    tiles += [(flat.size, experts - 1)] * (flat.size // height + experts - len(tiles))
+    tiles += [(flat.size, experts - 1)] * (count_of(flat.size, experts, height) - len(tiles))
     return {
         "ids": ids,
         "offsets": offsets,

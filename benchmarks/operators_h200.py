@@ -15,7 +15,9 @@ from itertools import accumulate
 from multiprocessing import get_context
 from random import Random
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
+
+from operators_experts import in_e4m3, of_experts
 
 import argus
 
@@ -226,30 +228,6 @@ def of_8_bits(torch: Any, random: Random) -> Iterator[tuple[str, Checks]]:  # no
     yield "attention, causal", scaled(causal=True)
 
 
-def experts(torch: Any, kind: Any, random: Random) -> Iterator[tuple[str, Checks]]:  # noqa: ANN401 reason: untyped
-    functional = import_module("torch.nn.functional")
-
-    def layer(activation: Literal["silu", "gelu"]) -> Checks:
-        for _ in range(SHAPES):
-            count, choices, tokens = random.choice((1, 4, 33)), random.randint(1, 8), random.randint(1, 400)
-            columns, depth = 8 * random.randint(1, 40), 8 * random.randint(1, 60)
-            shapes = (tokens, depth), (count, 2 * columns, depth), (count, depth, columns)
-            x, both, down = (torch.randn(shape, device="cuda", dtype=kind) * shape[-1] ** -0.5 for shape in shapes)
-            x, ids = 2 * x * depth**0.5, torch.randint(0, count, (tokens, choices), device="cuda")
-            weights = torch.rand((tokens, choices), device="cuda") / choices
-            wanted = torch.zeros((tokens, depth), device="cuda", dtype=torch.float64)
-            for e in range(count):
-                token, choice = (ids == e).nonzero(as_tuple=True)
-                gate, up = (x[token].double() @ both[e].double().T).split(columns, -1)
-                gated = functional.silu(gate) if activation == "silu" else functional.gelu(gate, approximate="tanh")
-                rows = (gated * up) @ down[e].double().T
-                wanted.index_add_(0, token, rows * weights[token, choice, None].double())
-            yield argus.moe(x, both, down, ids, weights, activation=activation), wanted
-
-    yield "a layer of experts, SiLU", layer("silu")
-    yield "a layer of experts, GELU", layer("gelu")
-
-
 def _of_one(torch: Any, q: Any, k: Any, v: Any, *, causal: bool) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
     """Of one sequence in float64: q (S, H, D), k and v (T, G, D) to the output and the log-sum-exp, (H, S)."""
     many, unseen = q.shape[1] // max(1, k.shape[1]), float("-inf")
@@ -267,12 +245,13 @@ def cases(kind: str) -> dict[str, Checks]:
     torch: Any = import_module("torch")
     dtype, found = getattr(torch, kind), dict[str, Checks]()
     if kind == E4M3:
-        return dict(of_8_bits(torch, Random(5)))  # noqa: S311 reason: a seed makes the shapes repeatable
+        random = Random(5)  # noqa: S311 reason: a seed makes the shapes repeatable
+        return dict(of_8_bits(torch, random)) | dict(in_e4m3(torch, random))
     if kind != "float32":
         found |= attention(torch, dtype, Random(2))  # noqa: S311 reason: as above
         found |= decoding(torch, dtype, Random(3))  # noqa: S311 reason: as above
         found |= packed(torch, dtype, Random(4))  # noqa: S311 reason: as above
-        found |= experts(torch, dtype, Random(6))  # noqa: S311 reason: as above
+        found |= of_experts(torch, dtype, Random(6))  # noqa: S311 reason: as above
     return found | dict(rows(torch, dtype, Random(1)))  # noqa: S311 reason: as above
 
 

@@ -18,7 +18,7 @@ from argus.core.verdict import Proved
 from argus.interp.programs import run_program
 from argus.kernels import moe, moe_fp8
 from argus.kernels.moe import FAMILIES
-from argus.kernels.schedules import grouped, grouped_few, grouped_gated, grouped_listed, moe_rows, moe_scaled
+from argus.kernels.schedules import grouped, grouped_gated, grouped_listed, moe_rows, moe_scaled
 from argus.language import ProgramTemplate
 from argus.verifier.kernel import verify
 from argus.verifier.program import verify_program
@@ -28,7 +28,7 @@ from tests.kernels.twins import twin
 NO_RUNS = evolve(Budget(), runs=0)
 FIRST: tuple[str, Literal["silu"], str] = ("bf16", "silu", "columns_256")
 ALL = [(*key, config) for key in FAMILIES for config in moe.CONFIGS]
-QUICK = {FIRST, ("bf16", "silu", "rows_16")}
+QUICK = {("bf16", "silu", "rows_16")}
 Array = np.ndarray[Any, Any]
 
 
@@ -69,7 +69,7 @@ def gelu(x: Array) -> Array:
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 @pytest.mark.parametrize("tokens", [3, 70])
 def test_the_interpreter_computes_the_layer(dtype: str, activation: Any, config: str, tokens: int) -> None:  # noqa: ANN401 reason: a name
-    experts, columns, depth, choices = 3, 24, 40, 2
+    experts, columns, depth, choices = 3, 24, 40, 9 if tokens == 3 else 2  # more than are loaded at once, and fewer
     random, kind = np.random.default_rng(tokens), np.float16 if dtype == "f16" else bfloat16
     x, both, down = (
         (random.integers(-2, 3, shape) / 4).astype(kind)
@@ -102,29 +102,39 @@ def test_lists_of_rows_keep_what_is_promised_of_them() -> None:
         assert start <= row < end
 
 
+ROW = "scalar(inverse[t, minimum(many * g + j, choices - 1)])"
 EDITS: dict[str, tuple[ModuleType, str, str]] = {
-    "rows of the token after": (moe_rows, "X[scalar(tokens[r])]\n", "X[(scalar(tokens[r]) + 1) % count]\n"),
-    "rows by their own number": (moe_rows, "X[scalar(tokens[r])]\n", "X[r % count]\n"),
-    "rows of the neighbour's token": (moe_rows, "X[scalar(tokens[r])]\n", "X[scalar(tokens[r - r % 2])]\n"),
-    "rows without their last part": (moe_rows, "in loop(ceil_div(length, width))", "in loop(length // width)"),
-    "the first choice for all": (moe_rows, "D[scalar(inverse[t, j])]", "D[scalar(inverse[t, 0])]"),
-    "the token before": (moe_rows, "D[scalar(inverse[t, j])]", "D[scalar(inverse[t - t % 2, j])]"),
-    "the row after": (moe_rows, "D[scalar(inverse[t, j])]", "D[(scalar(inverse[t, j]) + 1) % D.shape[0]]"),
-    "rows of the choice's number": (moe_rows, "D[scalar(inverse[t, j])]", "D[j]"),
+    "rows of the token after": (moe_rows, "X[scalar(tokens[r])].tile", "X[(scalar(tokens[r]) + 1) % count].tile"),
+    "rows by their own number": (moe_rows, "X[scalar(tokens[r])].tile", "X[r % count].tile"),
+    "rows of the neighbour's token": (moe_rows, "X[scalar(tokens[r])].tile", "X[scalar(tokens[r - r % 2])].tile"),
+    "rows without their last part": (
+        moe_rows,
+        "blocks = ceil_div(length, width)\n\n    def part",
+        "blocks = length // width\n\n    def part",
+    ),
+    "the first choice for all": (moe_rows, ROW, "scalar(inverse[t, 0])"),
+    "the token before": (moe_rows, "inverse[t, minimum", "inverse[t - t % 2, minimum"),
+    "the row after": (moe_rows, ROW, f"({ROW} + 1) % D.shape[0]"),
+    "rows of the choice's number": (moe_rows, ROW, "j"),
     "weights applied twice": (
         moe_rows,
-        "load(weights[t, j], by.axis())",
-        "load(weights[t, j], by.axis()) * load(weights[t, j], by.axis())",
+        "rows = rows * own",
+        "rows = rows * own * own",
     ),
-    "weights of the first choice": (moe_rows, "load(weights[t, j]", "load(weights[t, 0]"),
-    "weights of the neighbour's token": (moe_rows, "load(weights[t, j]", "load(weights[t - t % 2, j]"),
-    "no weights": (moe_rows, "else row.to(f32) * factor)", "else row.to(f32))"),
-    "the last choice is left out": (moe_rows, "in loop(choices)", "in loop(choices - 1)"),
-    "a choice too many": (moe_rows, "in loop(choices)", "in loop(choices + 1)"),
-    "the last row alone": (moe_rows, "acc[:] = acc + (row", "acc[:] = (row"),
+    "weights of the first choices": (moe_rows, "weights[t].tile((many,), (g,))", "weights[t].tile((many,), (0,))"),
+    "weights of the neighbour's token": (moe_rows, "weights[t].tile", "weights[t - t % 2].tile"),
+    "no weights": (moe_rows, "rows = rows * own", "pass"),
+    "the last choice is left out": (moe_rows, "rows.index[0] < choices,", "rows.index[0] < choices - 1,"),
+    "the first choices alone": (moe_rows, "in loop(ceil_div(choices, many))", "in loop(minimum(1, choices))"),
+    "choices after the first twice": (moe_rows, "minimum(many * g + j,", "minimum(j,"),
+    "the last choices alone": (moe_rows, "acc[:] = acc + where", "acc[:] = where"),
     "stored for the token before": (moe_rows, "Y[t].tile", "Y[t - t % 2].tile"),
     "stored in the columns before": (moe_rows, "Y[t].tile((width,), (n,))", "Y[t].tile((width,), (n - n % 2,))"),
-    "blocks of columns left out": (moe_rows, "blocks = ceil_div(length, width)", "blocks = length // width"),
+    "blocks of columns left out": (
+        moe_rows,
+        "blocks = ceil_div(length, width)\n    assume(blocks * count",
+        "blocks = length // width\n    assume(blocks * count",
+    ),
     "rows of another token allowed": (moe_rows, " & eq(scalar(self.tokens[r]), t)", ""),
     "rows of the experts after allowed": (moe_rows, "(start <= r) & (r < end) & ", "(start <= r) & "),
     "rows of the experts before allowed": (moe_rows, "(start <= r) & (r < end) & ", "(r < end) & "),
@@ -188,11 +198,6 @@ OF_FEW: dict[str, tuple[ModuleType, str, str]] = {
     "stored by the tile before": (grouped_listed, "self.of.result(e)", "self.of.result(e - e % 2)"),
     "the last columns are left out": (grouped_listed, "ceil_div(self.C.shape[1], cfg.bn)", "self.C.shape[1] // cfg.bn"),
     "tiles beyond 32 bits": (grouped_listed, "        assume(counts[0] * counts[1] < 1 << 24)", "        pass"),
-    "tiles without rows are not left out by one role": (
-        grouped_few,
-        "with problem.where_rows(e):\n                for k in loop(depth):\n                    slot = ring.wait()",
-        "with nullcontext():\n                for k in loop(depth):\n                    slot = ring.wait()",
-    ),
     "an expert that there is not": (grouped, "(e >= 0) & (e < self.B.shape[0]) & ", "(e >= 0) & "),
     "rows of the expert before": (grouped, " & (start <= first)", ""),
     "rows of the expert after": (grouped, " & (last <= end)", ""),

@@ -141,7 +141,7 @@ EDITS: dict[str, tuple[ModuleType, str, str]] = {
     "rows of the experts after allowed": (moe_rows, "(start <= r) & (r < end) & ", "(start <= r) & "),
     "the first choice for all": (moe_rows, "D[scalar(inverse[t, j])]", "D[scalar(inverse[t, 0])]"),
     "the token before": (moe_rows, "D[scalar(inverse[t, j])]", "D[scalar(inverse[t - t % 2, j])]"),
-    "rows of the token after": (moe_rows, "X[scalar(tokens[r])]\n", "X[(scalar(tokens[r]) + 1) % count]\n"),
+    "rows of the token after": (moe_rows, "X[scalar(tokens[r])].tile", "X[(scalar(tokens[r]) + 1) % count].tile"),
     "one half of the sum twice": (
         grouped_halves,
         "slot.a1.tile((_ROWS, bk), (wg, 0)), slot.b1)",

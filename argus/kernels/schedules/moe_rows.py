@@ -22,20 +22,24 @@ from argus.language import (
     eq,
     f32,
     gfx942,
+    ld_global_b32,
     load,
     loop,
+    minimum,
     promise,
+    registers,
     scalar,
     sm_90a,
     total,
     vmem,
+    where,
     zeros,
 )
 
 
 @frozen
 class RowCopies:
-    """A block copies one row, `threads` times 16 bytes at a time."""
+    """A block copies `threads` times 16 bytes of one row; on MI300X the whole row, so many at a time."""
 
     threads: int = 128
     target = sm_90a
@@ -43,11 +47,18 @@ class RowCopies:
 
 @frozen
 class RowSums:
-    """A block adds `threads` times `vector` columns of one token's rows."""
+    """A block adds `threads` times `vector` columns of one token's rows, of which `at_once` are loaded together."""
 
     threads: int = 128
     vector: int = 8
+    at_once: int = 8
     target = sm_90a
+
+    @property
+    def layout(self) -> TV:
+        """Of these columns of these rows: each thread has one vector of every row."""
+        many, vector = self.at_once, self.vector
+        return TV(Layout(self.threads, many * vector), Layout((vector, many), (many, 1)), (many, self.threads * vector))
 
 
 @frozen
@@ -59,7 +70,7 @@ class RowCopiesCdna3(RowCopies):
 
 @frozen
 class RowSumsCdna3(RowSums):
-    """The same on MI300X."""
+    """The same on MI300X, row by row."""
 
     target = gfx942
 
@@ -83,11 +94,20 @@ def gather_rows(X: Tensor, tokens: Tensor, sorted_rows: Tensor, cfg: RowCopies) 
     chunk = 128 // X.dtype.bits  # elements in 16 bytes
     assume(eq(tokens.shape[0], rows), length % chunk == 0, count < 1 << 28, rows < 1 << 28)
     by, width = across(cfg.threads, chunk), cfg.threads * chunk
-    (r,) = block_id((rows,))
-    source = X[scalar(tokens[r])]
-    for j in loop(ceil_div(length, width)):
-        held = arrived(load(source.tile((width,), (j,)), by, edge=0), cfg.target)
+    blocks = ceil_div(length, width)
+
+    def part(r: Int, j: Int) -> None:
+        held = arrived(load(X[scalar(tokens[r])].tile((width,), (j,)), by, edge=0), cfg.target)
         copy(held, sorted_rows[r].tile((width,), (j,)), edge=0)
+
+    if cfg.target == gfx942:
+        (r,) = block_id((rows,))
+        for j in loop(blocks):
+            part(r, j)
+    else:
+        assume(blocks * rows < 1 << 30)
+        (number,) = block_id((blocks * rows,))
+        part(number // blocks, number % blocks)
     assert_equals(sorted_rows, lambda r, k: elements(X)(scalar(tokens[r]), k))
 
 
@@ -126,22 +146,47 @@ class Routing:
         return own & eq(scalar(self.order[r]), t * self.ids.shape[1] + j)
 
 
+def _in_turn(D: Tensor, weights: Tensor | None, inverse: Tensor, at: tuple[Int, Int], cfg: RowSums) -> Fragment:
+    """The sum of a token's rows, by weight, in a part of the columns. at: the token and the part."""
+    (t, n), by, width = at, across(cfg.threads, cfg.vector), cfg.threads * cfg.vector
+    acc = zeros(f32, by)
+    for j in loop(inverse.shape[1]):
+        factor = None if weights is None else load(weights[t, j], by.axis())
+        row = arrived(load(D[scalar(inverse[t, j])].tile((width,), (n,)), by, edge=0), cfg.target)
+        acc[:] = acc + (row.to(f32) if factor is None else row.to(f32) * factor)
+    return acc
+
+
+def _at_once(D: Tensor, weights: Tensor | None, inverse: Tensor, at: tuple[Int, Int], cfg: RowSums) -> Fragment:
+    """The same with several rows on their way at a time."""
+    (t, n), by, many, choices = at, cfg.layout, cfg.at_once, inverse.shape[1]
+    _, width = by.tile
+    acc, own = zeros(f32, by.axis(1)), registers(f32, by.axis(0))
+    for g in loop(ceil_div(choices, many)):
+
+        def place(j: Int, c: Int, g: Int = g) -> tuple[Int, Int]:
+            return scalar(inverse[t, minimum(many * g + j, choices - 1)]), width * n + c
+
+        rows = load(D.gather((many, width), place), by, edge=0).to(f32)
+        if weights is not None:
+            copy(weights[t].tile((many,), (g,)), own, via=ld_global_b32, edge=0)
+            rows = rows * own
+        acc[:] = acc + where(many * g + rows.index[0] < choices, rows, 0.0).sum(0)
+    return acc
+
+
 def add_rows(D: Tensor, weights: Tensor | None, routing: Routing, Y: Tensor, cfg: RowSums) -> None:
     """Y[t] = sum over j of weights[t, j] * D[inverse[t, j]], in f32. weights: None where all are 1."""
     inverse, length = routing.inverse, Y.shape[1]
     count, choices = inverse.shape
     assume(length % cfg.vector == 0, count < 1 << 28, D.shape[0] < 1 << 28)
-    by, width = across(cfg.threads, cfg.vector), cfg.threads * cfg.vector
+    width = cfg.threads * cfg.vector
     blocks = ceil_div(length, width)
     assume(blocks * count < 1 << 30)
     (number,) = block_id((blocks * count,))
     t, n = number // blocks, number % blocks
-    acc = zeros(f32, by)
-    for j in loop(choices):
-        factor = None if weights is None else load(weights[t, j], by.axis())
-        row = arrived(load(D[scalar(inverse[t, j])].tile((width,), (n,)), by, edge=0), cfg.target)
-        acc[:] = acc + (row.to(f32) if factor is None else row.to(f32) * factor)
-    copy(acc.to(Y.dtype), Y[t].tile((width,), (n,)), edge=0)
+    add = _in_turn if cfg.target == gfx942 else _at_once
+    copy(add(D, weights, inverse, (t, n), cfg).to(Y.dtype), Y[t].tile((width,), (n,)), edge=0)
 
     def element(t: Int, k: Int) -> Value:
         def chosen(j: Int) -> Value:

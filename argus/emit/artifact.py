@@ -45,7 +45,7 @@ class TensorMapArgument:
 
     shape and strides: Python expressions over the sizes, in elements. box: extents, rows and columns the last two.
     swizzle: span in bytes, 0 for none. free: whether the kernel reads the tensor through maps only, so that the launch
-    may encode any strides in the map.
+    may encode any strides in the map. ended: the map is that of `ended_map`, with an axis more than the tensor.
     """
 
     name: str
@@ -56,6 +56,7 @@ class TensorMapArgument:
     box: tuple[int, ...]
     swizzle: int
     free: bool = False
+    ended: bool = False
 
 
 @frozen
@@ -214,6 +215,9 @@ def artifact_json(
         del data["contracts"]
     if not launch.guards:
         del data["guards"]
+    for made in data["maps"]:
+        if not made["ended"]:
+            del made["ended"]
     for contract in data.get("contracts", ()):
         if not contract["others"]:
             del contract["others"]
@@ -260,7 +264,23 @@ def _map_argument(made: TensorMap, *, free: bool) -> TensorMapArgument:
     buffer = made.buffer
     assert isinstance(buffer.layout, Strided)
     shape, strides = tuple(map(show, buffer.shape)), tuple(map(show, buffer.layout.strides))
-    return TensorMapArgument(made.name, buffer.name, buffer.dtype.name, shape, strides, made.box, made.swizzle, free)
+    kind, ended = buffer.dtype.name, made.ended
+    return TensorMapArgument(made.name, buffer.name, kind, shape, strides, made.box, made.swizzle, free, ended)
+
+
+def ended_map(shape: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Shape and strides of the tensor map whose boxes end at any row, and where it begins from the tensor's start.
+
+    Of N rows, a row is the sum of two coordinates less N: one below N + 1, at which boxes end, and one below N. Both
+    have the stride of a row, so the map begins N rows before the tensor; nothing is read there, since the coordinates
+    of what is read sum to N or more. `ended_coordinates` gives those of a box, whose rows from its end on lie beyond N.
+    """
+    rows, apart = shape[-2], strides[-2]
+    return (
+        (*shape[:-2], rows + 1, *shape[-2:]),
+        (*strides[:-2], apart, *strides[-2:]),
+        -rows * apart,
+    )
 
 
 def _map_checks(made: TensorMapArgument) -> list[Check]:

@@ -31,6 +31,7 @@ from argus.core.ir import (
     static,
     walk,
 )
+from argus.core.ir.view_ends import box_end
 from argus.core.layout import TV, Layout
 from argus.core.walk import evaluate, symbols
 from argus.interp.memory.cells import BoolArray, IntArray
@@ -232,7 +233,9 @@ class Prepared:
         vector = max(1, (operand.vector_bits or stmt.atom.vector_bits) // view.buffer.dtype.bits)
         access = Access(vector, operand.align, stmt.edge is not None, _sharers(stmt.atom))
         if stmt.atom.box is not None:
-            access = Access(edge=access.edge, begins=stmt.atom.box.multiple if view.buffer.space == "global" else 1)
+            memory = view.buffer.space == "global"
+            end = box_end(view) if memory and role == "source" else None
+            access = Access(edge=access.edge, begins=stmt.atom.box.multiple if memory else 1, end=end)
         return Side(view.buffer, None, Locator(view, stmt.by, access, stmt, self._lanes, self.integers))
 
     def matrix(self, stmt: Mma, view: View) -> Locator:

@@ -21,7 +21,7 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import DTYPES
 from argus.core.ir import Kernel
-from argus.emit.artifact import LaunchInfo, TensorMapArgument, cuda_launch
+from argus.emit.artifact import LaunchInfo, TensorMapArgument, cuda_launch, ended_map
 from argus.emit.cuda.nvrtc import compile_ptx
 from argus.emit.cuda.text import cuda_text
 from argus.runtime.expressions import value_of
@@ -113,16 +113,18 @@ def kernel_input(launch: LaunchInfo, sizes: Sizes) -> dict[str, object]:
 
 
 def _descriptor(parameter: str, made: TensorMapArgument, sizes: Sizes) -> dict[str, object]:
-    strides = [value_of(stride, sizes) * _BYTES[made.dtype] for stride in made.strides[:-1]]
+    shape, strides = (tuple(value_of(each, sizes) for each in of) for of in (made.shape, made.strides))
+    if made.ended:
+        shape, strides, _ = ended_map(shape, strides)  # an object begins at its tensor: addresses are not compared
     return {
         "parameter": parameter,
         "object": made.tensor,
         "element_type": _ELEMENTS.get(made.dtype, f"u{8 * _BYTES[made.dtype]}"),
-        "rank": len(made.shape),
-        "global_shape": [value_of(extent, sizes) for extent in reversed(made.shape)],
-        "global_strides_bytes": strides[::-1],
+        "rank": len(shape),
+        "global_shape": list(reversed(shape)),
+        "global_strides_bytes": [stride * _BYTES[made.dtype] for stride in reversed(strides[:-1])],
         "box_shape": list(reversed(made.box)),
-        "element_strides": [1] * len(made.shape),
+        "element_strides": [1] * len(shape),
         "swizzle": f"{made.swizzle}B" if made.swizzle else "none",
         "interleave": "none",
         "oob_fill": "zero",

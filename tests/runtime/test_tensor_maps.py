@@ -1,14 +1,18 @@
-"""TMA tensor maps: elements of every type have the width that the driver is told."""
+"""TMA tensor maps: elements of every type have the width that the driver is told, and boxes may end at any row."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
+from argus.core.diagnostic import ArgusError
 from argus.core.dtype import DTYPES, DType
 from argus.runtime.cuda.tensor_maps import encoding
-from argus.runtime.gpu.driver import TensorMapLayout
+from argus.runtime.gpu.arguments import Array, TensorLayout
+from argus.runtime.gpu.driver import GpuDriver, TensorMapLayout
+from argus.runtime.gpu.tensor_maps import TensorMaps
 
 
 class Named:
@@ -47,3 +51,35 @@ def test_elements_of_a_tensor_map_have_their_width(dtype: DType) -> None:
 def test_rows_that_begin_within_blocks_are_fetched_by_lines(row: int, promoted: str) -> None:
     *_, said, _ = encoding(RAW, TensorMapLayout("bf16", (6, row // 2), (row,), (6, 64), 128), 0)
     assert said == f"CU_TENSOR_MAP_L2_PROMOTION_L2_{promoted}"
+
+
+class Encoder:
+    """A driver that keeps what it is asked to encode."""
+
+    def encode_tensor_map(self, layout: TensorMapLayout, address: int) -> tuple[TensorMapLayout, int]:
+        return layout, address
+
+
+def test_the_map_of_boxes_that_end_begins_a_tensors_length_before_it() -> None:
+    """Row r of 5 is at `stop` and 5 + r - stop, so that rows from `stop` on are beyond the second axis of rows."""
+    made = {"box": [1, 1, 4, 64], "swizzle": 128, "dtype": "bf16", "free": True, "ended": True}
+    place = TensorLayout("V", (2, 5, 128), (640, 128, 1), 16)
+    given = SimpleNamespace(
+        shape=(2, 5, 128), data_ptr=lambda: 1 << 20, stride=lambda: (128, 256, 1)
+    )  # heads innermost
+    layout, address = TensorMaps(cast("GpuDriver", Encoder())).of(made, place, cast("Array", given))
+
+    assert (layout.shape, layout.strides, layout.box) == ((2, 6, 5, 128), (256, 512, 512), (1, 1, 4, 64))
+    assert address == (1 << 20) - 5 * 512
+    for stop in range(6):
+        for row in range(stop):  # inside along both axes, at the address of the row
+            assert 5 + row - stop < 5
+            assert address + 512 * (stop + 5 + row - stop) == (1 << 20) + 512 * row
+
+
+def test_a_tensor_at_too_low_an_address_for_such_a_map_is_refused() -> None:
+    made = {"box": [1, 4, 64], "swizzle": 128, "dtype": "bf16", "ended": True}
+    place = TensorLayout("V", (100, 64), (64, 1), 16)
+    given = SimpleNamespace(shape=(100, 64), data_ptr=lambda: 4096, stride=lambda: (64, 1))
+    with pytest.raises(ArgusError, match="`V` is at the address 4096, expected one beyond 12800"):
+        TensorMaps(cast("GpuDriver", Encoder())).of(made, place, cast("Array", given))

@@ -133,8 +133,9 @@ class Tensor:
     def rows(self, start: IntLike, stop: IntLike | None = None) -> Tensor:
         """The rows from `start` on along the first axis, as a view whose row 0 is `start`.
 
-        stop: the end of the rows; a tile may extend beyond it, and a store with `edge` then writes nothing there.
-        Without it, a tile reaches into the rows that follow, up to the end of the tensor.
+        stop: the end of the rows; a tile may extend beyond it, and a store with `edge` then writes nothing there, and a
+        load, of a TMA box too, reads that number. Without it, a tile reaches into the rows that follow, up to the end
+        of the tensor.
         """
         first, rest = uniform_index(start), self.view.shape[1:]
         end = self.view.shape[0] if stop is None else uniform_index(stop)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from argus.core import algebra
 from argus.core.index import Index
 from argus.core.ir import Copy, Kernel, Strided, View, static, walk
+from argus.core.ir.view_ends import ended_coordinates
 from argus.emit.cuda.context import Context
 from argus.emit.cuda.matrices import matrix_lines
 from argus.emit.cuda.moves import agent_scope, cp_async_lines, load_store_lines
-from argus.emit.cuda.plan import box_start, uses_tma
+from argus.emit.cuda.plan import box_start, end_of, map_axes, uses_tma
 from argus.emit.faults import not_built
 from argus.emit.shuffles import is_shuffle, shuffle_lines
 
@@ -46,18 +47,21 @@ def _has_element_mask(copy: Copy) -> bool:
     name = copy.atom.name
     if name.startswith(("ld_", "st_", "cp_async")) or copy.combine is not None:
         return False
-    views = (copy.source, copy.target)
+    ended = name.startswith("tma_") and end_of(copy) is not None
+    views = (copy.target,) if ended else (copy.source, copy.target)
     return any(view.where is not algebra.TRUE for view in views)
 
 
 def _tma(copy: Copy, context: Context) -> str:
-    axes = len((copy.target if copy.signal is None else copy.source).at)
+    axes, end = map_axes(copy), end_of(copy)
     made = f"&{context.plan.map_of(copy).name}"
     if copy.signal is None:
         at = _coordinates(box_start(copy.target, copy.span), context)
         return f"tma_store_{axes}d({made}, {_shared(copy, copy.source, context)}, {at});"
     operands = [_shared(copy, copy.target, context), made, _event(copy, context)]
-    operands.append(_coordinates(box_start(copy.source, copy.span), context))
+    first = box_start(copy.source, copy.span)
+    at = first if end is None else ended_coordinates(end, copy.source, first)
+    operands.append(_coordinates(at, context))
     if copy.peers is None:
         return f"tma_load_{axes}d({', '.join(operands)});"
     return f"tma_load_{axes}d_to({', '.join([context.text(copy.peers), *operands])});"
@@ -117,7 +121,7 @@ def helpers(kernel: Kernel) -> Iterator[str]:
     if any(isinstance(stmt, Copy) and stmt.target.peer is not None for stmt in walk(kernel.body)):
         yield _IN_SHARED_OF
     copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and uses_tma(stmt)]
-    for axes in sorted({len(copy.source.at) for copy in copies if copy.signal is not None and copy.peers is not None}):
+    for axes in sorted({map_axes(copy) for copy in copies if copy.signal is not None and copy.peers is not None}):
         given, operands = _numbers(axes)
         at = ", ".join(f"%{4 + place}" for place in range(axes))
         yield f"""HELPER void tma_load_{axes}d_to(u32 blocks, u32 to, const TensorMap* map, u32 barrier, {given}) {{
@@ -127,7 +131,7 @@ def helpers(kernel: Kernel) -> Iterator[str]:
             {operands} : "memory");
 }}
 """
-    for axes in sorted({len(copy.source.at) for copy in copies if copy.signal is not None and copy.peers is None}):
+    for axes in sorted({map_axes(copy) for copy in copies if copy.signal is not None and copy.peers is None}):
         given, operands = _numbers(axes)
         at = ", ".join(f"%{3 + place}" for place in range(axes))
         yield f"""HELPER void tma_load_{axes}d(u32 to, const TensorMap* map, u32 barrier, {given}) {{
@@ -136,7 +140,7 @@ def helpers(kernel: Kernel) -> Iterator[str]:
         "[%0], [%1, {{{at}}}], [%2];" ::"r"(to), "l"((u64)map), "r"(barrier), {operands} : "memory");
 }}
 """
-    for axes in sorted({len(copy.target.at) for copy in copies if copy.signal is None}):
+    for axes in sorted({map_axes(copy) for copy in copies if copy.signal is None}):
         given, operands = _numbers(axes)
         at = ", ".join(f"%{2 + place}" for place in range(axes))
         yield f"""HELPER void tma_store_{axes}d(const TensorMap* map, u32 from, {given}) {{

@@ -14,6 +14,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Const, Index
 from argus.core.ir import Buffer, Copy, Kernel, Policy, Role, Staged, Sync, View, static, walk
+from argus.core.ir.view_ends import BoxEnd, box_end
 from argus.core.layout import Swizzle
 from argus.core.memory.placement import BASE_ALIGNMENT, shared_memory_plan
 from argus.core.span import Span
@@ -21,6 +22,8 @@ from argus.core.walk import substitute
 from argus.emit.faults import not_built
 from argus.emit.integers import tensors_read
 
+MapKey = tuple[Buffer, tuple[int, ...], int, bool]
+"""The tensor, box, swizzle, and whether boxes end with a view of rows."""
 _REGISTERS = 65_536
 _MOST_BARRIERS = 16
 
@@ -29,13 +32,15 @@ _MOST_BARRIERS = 16
 class TensorMap:
     """A TMA descriptor, one parameter of the kernel.
 
-    box: extents in elements, rows and columns last. swizzle: span in bytes, 0 for none.
+    box: extents in elements, rows and columns last. swizzle: span in bytes, 0 for none. ended: boxes end with a view of
+    rows, so that the axis of rows is two axes of the map.
     """
 
     name: str
     buffer: Buffer
     box: tuple[int, ...]
     swizzle: int
+    ended: bool = False
 
 
 @frozen
@@ -47,7 +52,7 @@ class Plan:
 
     offsets: Mapping[Buffer, int]
     bytes: int
-    maps: Mapping[tuple[Buffer, tuple[int, ...], int], TensorMap]
+    maps: Mapping[MapKey, TensorMap]
     ids: Mapping[str, int]
     registers: int
     pointers: tuple[Buffer, ...] = ()
@@ -59,7 +64,7 @@ class Plan:
 def plan_of(kernel: Kernel, names: Mapping[Buffer, str]) -> Plan:
     """Plan a kernel. Raises ArgusError (E501) for tiles that do not fit one TMA box, or too many named barriers."""
     offsets, end = shared_memory_plan(kernel)
-    maps: dict[tuple[Buffer, tuple[int, ...], int], TensorMap] = {}
+    maps: dict[MapKey, TensorMap] = {}
     for stmt in walk(kernel.body):
         if isinstance(stmt, Copy) and uses_tma(stmt):
             key = _map_key(stmt)
@@ -103,7 +108,18 @@ def uses_tma(copy: Copy) -> bool:
     return copy.atom.name.startswith("tma_")
 
 
-def _map_key(copy: Copy) -> tuple[Buffer, tuple[int, ...], int]:
+def end_of(copy: Copy) -> BoxEnd | None:
+    """Where the box that a copy loads ends before its last row."""
+    return box_end(copy.source) if copy.signal is not None else None
+
+
+def map_axes(copy: Copy) -> int:
+    """The axes of the tensor map of a copy."""
+    memory = copy.source if copy.signal is not None else copy.target
+    return len(memory.at) + (end_of(copy) is not None)
+
+
+def _map_key(copy: Copy) -> MapKey:
     memory, shared = (copy.source, copy.target) if copy.signal is not None else (copy.target, copy.source)
     rows, columns = (static(extent) for extent in memory.shape)
     span = swizzle_bytes(staged_layout(shared.buffer).swizzle, shared.buffer.dtype.bits // 8, copy.span)
@@ -111,7 +127,7 @@ def _map_key(copy: Copy) -> tuple[Buffer, tuple[int, ...], int]:
         raise not_built(f"a box of {columns} columns under a swizzle of {span} bytes", copy.span)
     if rows > 256 or columns > 256:
         raise not_built(f"a box of {rows} x {columns}: TMA boxes have at most 256 x 256 elements", copy.span)
-    return memory.buffer, (*(1 for _ in memory.at[:-2]), rows, columns), span
+    return memory.buffer, (*(1 for _ in range(map_axes(copy) - 2)), rows, columns), span, end_of(copy) is not None
 
 
 def swizzle_bytes(swizzle: Swizzle | None, size: int, span: Span) -> int:

@@ -9,9 +9,11 @@ from typing import cast
 import numpy as np
 from attrs import define, field, frozen
 
+from argus.core import algebra
 from argus.core.algebra import TRUE, linear
 from argus.core.index import Const, Coord, Held, Index, Node, Read, Sum, Sym, Symbol
 from argus.core.ir import Buffer, Staged, Stmt, Strided, View
+from argus.core.ir.view_ends import BoxEnd
 from argus.core.layout import TV
 from argus.core.walk import evaluate, mentions, symbols, topological
 from argus.interp.memory.cells import BoolArray, IntArray
@@ -75,7 +77,7 @@ class Access:
     """The instruction's requirements on one side: elements per access, alignment in bytes, and whether it has an edge.
 
     together: the number of threads that access collectively, in any order. begins: required alignment in bytes of a
-    box within a row.
+    box within a row. end: where a box ends before its last row.
     """
 
     vector: int = 1
@@ -83,6 +85,7 @@ class Access:
     edge: bool = True
     together: int = 1
     begins: int = 1
+    end: BoxEnd | None = None
 
 
 class Locator:
@@ -173,13 +176,23 @@ class Locator:
                 inside = _both(inside, (at >= 0) & (at < extent))
         if self.view.where is not TRUE:
             inside = _both(inside, self._evaluate(self.view.where, env).astype(np.bool_))
+        beyond = None if self.access.end is None else self._beyond(self.access.end, env, axes, extents=scalars[rank:])
         if inside is not None and bool(inside.all()):
             inside = None
         address = self._address(axes, scalars, inside)
-        out_of_bounds = None if inside is None or self.access.edge else ~inside
+        out_of_bounds = beyond if inside is None or self.access.edge else ~inside
         if axes and int(axes[-1][0, 0]) * self.view.buffer.dtype.bits // 8 % self.access.begins:
             return Place(address, inside, out_of_bounds, np.full((len(address), 1), MISALIGNED))
         return Place(address, inside, out_of_bounds, self._vector_faults(address, inside))
+
+    def _beyond(self, end: BoxEnd, env: Env, axes: list[IntArray], extents: tuple[int, ...]) -> BoolArray | None:
+        """The rows before the end of a box that lie outside its view or tensor, where the copy engine reads all the
+        same; None if there are none.
+        """
+        at = axes[end.axis]
+        inside = (at >= 0) & (at < extents[end.axis]) & self._evaluate(self.view.where, env).astype(np.bool_)
+        found = self._evaluate(algebra.lt(self.view.at[end.axis], end.stop), env).astype(np.bool_) & ~inside
+        return found if found.any() else None
 
     def _address(self, axes: list[IntArray], scalars: tuple[int, ...], inside: BoolArray | None) -> IntArray:
         rank = len(axes)

@@ -17,7 +17,7 @@ from attrs import field, frozen
 from argus.core.dtype import DTYPES
 from argus.core.index_text import show
 from argus.core.ir import Alloc, Kernel, Strided, walk
-from argus.emit.artifact import LaunchInfo, TensorMapArgument
+from argus.emit.artifact import LaunchInfo, TensorMapArgument, ended_map
 from argus.emit.cpu.compiler import Executable
 from argus.emit.cpu.shared_arrays import GUARD
 from argus.emit.cpu.unit import Unit
@@ -211,12 +211,13 @@ def _types(kernel: Kernel) -> list[str]:
 
 def _map_words(made: TensorMapArgument, number: int, sizes: Mapping[str, int]) -> Words:
     """A tensor map as the driver encodes it: innermost axis first, strides in bytes."""
-    size = _BYTES[made.dtype]
-    extents = [value_of(extent, sizes) for extent in reversed(made.shape)]
-    strides = [value_of(stride, sizes) * size for stride in reversed(made.strides)]
-    box = list(reversed(made.box))
+    size, begins = _BYTES[made.dtype], 0
+    shape, apart = (tuple(value_of(each, sizes) for each in of) for of in (made.shape, made.strides))
+    if made.ended:
+        shape, apart, begins = ended_map(shape, apart)
+    extents, strides, box = shape[::-1], [each * size for each in reversed(apart)], made.box[::-1]
     pad = [0] * (_AXES - len(extents))
-    return [number, len(extents), size, made.swizzle, *extents, *pad, *strides, *pad, *box, *pad]
+    return [number, begins * size, len(extents), size, made.swizzle, *extents, *pad, *strides, *pad, *box, *pad]
 
 
 def _finding(data: Mapping[str, Any], kernel: Kernel) -> Finding:

@@ -38,6 +38,7 @@ from argus.runtime.cpu.launch import (
     Finding,
     Limit,
     Limits,
+    TensorState,
     laid_out,
     run_unit,
     schedule_of,
@@ -218,13 +219,30 @@ def run_trial(
     answer = run_unit(executable, own, kernel, text.info, sizes, tensors, schedule_of(seed), limits)
     if answer.ended or not answer.tensors:
         return Trial(sizes, seed, is_exact(kernel), 0, None, answer.findings, answer.ended, answer.limit, text.number)
-    found = {
-        buffer.name: view_of(
-            answer.tensors[buffer.name].held, arrays[buffer.name].shape, strides_of(kernel, buffer.name, sizes)
-        )
-        for buffer in outputs(kernel)
-    }
+    found = _outputs_of(kernel, answer.tensors, arrays, sizes)
     return trial_of(text, sizes, seed, arrays, found, answer.findings)
+
+
+def run_text(kernel: Kernel, arrays: Mapping[str, Array], sizes: Mapping[str, int], seed: int = 0) -> dict[str, Array]:
+    """What the preferred text of a kernel leaves in its outputs, executed on the CPU on these arrays.
+
+    Raises ArgusError (E303, E304, E501) as `validate`, and RuntimeError where the text reports a fault or ends early.
+    """
+    text = emitted(kernel)
+    own = unit(text)
+    tensors = laid_out(kernel, sizes, arrays, frozenset())
+    answer = run_unit(compile_unit(own), own, kernel, text.info, sizes, tensors, schedule_of(seed), Limits(SECONDS))
+    if answer.ended or answer.findings or not answer.tensors:
+        raise RuntimeError(f"{answer.ended} {answer.findings}")
+    return _outputs_of(kernel, answer.tensors, arrays, sizes)
+
+
+def _outputs_of(
+    kernel: Kernel, tensors: Mapping[str, TensorState], arrays: Mapping[str, Array], sizes: Mapping[str, int]
+) -> dict[str, Array]:
+    """The outputs of a run, as arrays of their shapes."""
+    names = [buffer.name for buffer in outputs(kernel)]
+    return {name: view_of(tensors[name].held, arrays[name].shape, strides_of(kernel, name, sizes)) for name in names}
 
 
 def trial_of(

@@ -7,7 +7,9 @@ from typing import Any
 
 from attrs import define, evolve, field
 
+from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import DTYPES
+from argus.emit.artifact import ended_map
 from argus.runtime.gpu.arguments import Array, TensorLayout
 from argus.runtime.gpu.driver import GpuDriver, TensorMapLayout
 
@@ -24,22 +26,32 @@ class TensorMaps:
     cached: dict[tuple[object, ...], Any] = field(factory=dict[tuple[object, ...], Any], init=False)
 
     def of(self, made: Mapping[str, Any], place: TensorLayout, tensor: Array) -> Any:  # noqa: ANN401 reason: untyped
-        """The tensor map of a tensor. Raises ArgusError (E405) for a tensor without the expected layout."""
+        """The tensor map of a tensor. Raises ArgusError (E405) for one without the expected layout or place."""
         if made.get("free"):
             place = evolve(place, stride_multiple=_CHUNK // _BYTES[made["dtype"]])
         place = place.of(tensor)
-        key = (place, tuple(made["box"]), made["swizzle"], made["dtype"], tensor.data_ptr())
+        ended = bool(made.get("ended"))
+        key = (place, tuple(made["box"]), made["swizzle"], made["dtype"], tensor.data_ptr(), ended)
         found = self.cached.get(key)
         if found is None:
             if len(self.cached) >= _MOST:
                 self.cached.clear()
             size = _BYTES[made["dtype"]]
+            shape, strides, begins = place.shape, place.strides, 0
+            if ended:
+                shape, strides, begins = ended_map(shape, strides)
             layout = TensorMapLayout(
                 made["dtype"],
-                place.shape,
-                tuple(stride * size for stride in place.strides[:-1]),
+                shape,
+                tuple(stride * size for stride in strides[:-1]),
                 tuple(made["box"]),
                 made["swizzle"],
             )
-            found = self.cached[key] = self.driver.encode_tensor_map(layout, tensor.data_ptr())
+            address = tensor.data_ptr() + begins * size
+            if address < 0:
+                message = (
+                    f"`{place.tensor}` is at the address {tensor.data_ptr()}, expected one beyond {-begins * size}"
+                )
+                raise ArgusError(Diagnostic("E405", "error", message, help="allocate it at another address"))
+            found = self.cached[key] = self.driver.encode_tensor_map(layout, address)
         return found

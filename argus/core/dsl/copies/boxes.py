@@ -11,9 +11,12 @@ from argus.core.atom import Atom
 from argus.core.dsl.faults import fault
 from argus.core.index import Const, Coord, Index
 from argus.core.ir import Staged, Strided, View, static
+from argus.core.ir.view_ends import box_end
 from argus.core.memory.swizzle_tiles import span_of, tile_columns
 from argus.core.walk import mentions, substitute
 
+_MAX_AXES = 5
+"""The most axes of a tensor map."""
 _MAX_TILE_AXES = 2
 """The most axes that a tile in shared memory may have, whatever the rank of the tensor."""
 
@@ -79,18 +82,20 @@ def choose_box(legal: list[Atom], source: View, target: View) -> Atom:
     fitting = [atom for atom in legal if atom.box is not None and atom.box.span == span]
     if not fitting:
         _box_fault(legal[0], memory, f"its swizzle {layout.swizzle} is not that of any of {', '.join(map(str, legal))}")
-    rank = len(tensor.buffer.shape)
+    ended = tensor is source and tensor.where is not algebra.TRUE
+    rank = len(tensor.buffer.shape) + ended  # a box that ends within a tensor takes an axis more of its map
     atom = next((atom for atom in fitting if atom.box is not None and atom.box.axes in (1, rank)), None)
     sizes = [static(size) for size in memory.shape if isinstance(size, Const)]
     if atom is None or atom.box is None or len(sizes) != min(atom.box.axes, _MAX_TILE_AXES):
+        most = f"2 to {_MAX_AXES - ended}{', which the view ends' if ended else ''}"
         fault(
             "E501",
-            f"`{fitting[0]}` and similar instructions move boxes of two axes of a tensor of 2 to 5 axes; "
-            f"a tile of {len(sizes)} axes of a tensor of {rank} is not built yet",
+            f"`{fitting[0]}` and similar instructions move boxes of two axes of a tensor of {most} axes; "
+            f"a tile of {len(sizes)} axes of a tensor of {len(tensor.buffer.shape)} is not built yet",
             help="copy tiles of the tensor's last two axes and index the others: `A[b, h].tile(...)`",
         )
     _check_box(atom, memory, sizes)
-    _check_tensor(atom, tensor)
+    _check_tensor(atom, tensor, ended=ended)
     return atom
 
 
@@ -115,12 +120,12 @@ def _check_box(atom: Atom, memory: View, sizes: list[int]) -> None:
         _box_fault(atom, memory, f"it does not begin at a multiple of {align} bytes")
 
 
-def _check_tensor(atom: Atom, tensor: View) -> None:
+def _check_tensor(atom: Atom, tensor: View, *, ended: bool) -> None:
     layout = tensor.buffer.layout
     plain = isinstance(layout, Strided) and layout.strides[-1] is algebra.const(1)
     if not plain or not _follows_axes(tensor.at, len(tensor.shape)):
         _box_fault(atom, tensor, "it is not a box of the tensor")
-    if tensor.where is not algebra.TRUE:
+    if tensor.where is not algebra.TRUE and not (ended and box_end(tensor) is not None):
         _box_fault(atom, tensor, "some of its elements are masked")
 
 

@@ -19,11 +19,12 @@ from argus.core.check import claim_views
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Assert, Buffer, Copy, Fold, Get, Map, Mma, Stmt, View, static
 from argus.core.ir.element_walk import gets
+from argus.core.ir.view_ends import ViewEnd, view_ends
 from argus.core.layout import TV, Layout
+from argus.core.proof.dataflow.ended_copies import ends_loads, ends_stores
 from argus.core.proof.dataflow.footprints import AxisRange, AxisRanges, CellTables
 from argus.core.proof.dataflow.piecewise_index import evaluate_piecewise
 from argus.core.proof.dataflow.separable_index import FragmentIndex, Separable, evaluate_separable, frozen_copy, numeric
-from argus.core.proof.dataflow.store_ends import StoreEnd, ends_stores, store_ends
 from argus.core.proof.dataflow.timeline import Shift, Step, Timeline, is_gathered, is_shuffle, is_whole
 from argus.core.walk import IntArray, substitute
 from argus.core.walk import evaluate as valued
@@ -57,11 +58,11 @@ class Access:
     )
 
     @property
-    def ends(self) -> tuple[StoreEnd, ...]:
+    def ends(self) -> tuple[ViewEnd, ...]:
         """Where a store ends within its tile: an element is stored if it satisfies all of them."""
         stmt = self.step.stmt
         ended = self.mode == "write" and isinstance(stmt, Copy) and ends_stores(stmt)
-        return (store_ends(self.view) or ()) if ended else ()
+        return (view_ends(self.view) or ()) if ended else ()
 
     @property
     def active(self) -> npt.NDArray[np.bool_]:
@@ -122,7 +123,9 @@ def overlap(first: Access, second: Access, shift: Shift) -> Overlap | None:
 
 
 def _has_ends(step: Step, side: ViewAccess) -> bool:
-    return side.mode == "write" and isinstance(step.stmt, Copy) and ends_stores(step.stmt)
+    if not isinstance(step.stmt, Copy):
+        return False
+    return ends_stores(step.stmt) if side.mode == "write" else ends_loads(step.stmt)
 
 
 def _separate_inactive(cells: IntArray, mask: npt.NDArray[np.bool_] | None, beyond: int) -> IntArray:
@@ -278,7 +281,7 @@ class Accesses:
     def _active_elements(self, step: Step, side: ViewAccess, shape: tuple[int, int]) -> npt.NDArray[np.bool_] | None:
         """Mask of the elements whose thread satisfies the view's condition and whose wave executes the step.
 
-        Of a store that ends within its tile, the whole tile: `ends` of the access says which elements are stored.
+        Of a copy that ends within its tile, the whole tile: `ends` of the access says which elements are stored.
         `timeline` refuses views with other conditions. None if all elements are accessed.
         """
         whole = side.view.where is algebra.TRUE or _has_ends(step, side)

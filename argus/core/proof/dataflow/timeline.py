@@ -47,7 +47,7 @@ from argus.core.ir import (
     walk,
 )
 from argus.core.ir.rewrite import rewrite_stmt
-from argus.core.proof.dataflow.store_ends import ends_stores
+from argus.core.proof.dataflow.ended_copies import ends_loads, ends_stores
 from argus.core.proof.outputs.supertiles import supertile_lemmas
 from argus.core.walk import fold, mentions, rebuild, substitute, symbols, within
 
@@ -289,7 +289,8 @@ def _unsupported_reason(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -
             return "" if plain and is_whole(view) else "a tag on part of a tensor, or under a condition"
         case Copy(signal=None, peers=None, combine=None | "add", source=source, target=target):
             partial = target.peer is not None or (source.peer is not None and source.buffer.space != "register")
-            partial |= source.where is not algebra.TRUE and not (is_gathered(stmt, source) or is_shuffle(stmt))
+            ended = is_gathered(stmt, source) or is_shuffle(stmt) or ends_loads(stmt)
+            partial |= source.where is not algebra.TRUE and not ended
             partial |= target.where is not algebra.TRUE and not (_depends_on_thread_only(stmt) or ends_stores(stmt))
             if partial:
                 return "a view of a peer, or with a condition, is not supported by the verifier yet"

@@ -16,11 +16,13 @@ from argus.core.check.operands import canonical_layout_error
 from argus.core.index import Bin, Cond, Coord, Index, Sum
 from argus.core.index_text import show
 from argus.core.ir import Copy, Mma, Staged, Strided, View
+from argus.core.ir.view_ends import box_end, ended_coordinates
 from argus.core.layout.inttuple import IntTuple
 from argus.core.memory.swizzle_tiles import span_of, tile_columns
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.dataflow.timeline import Step, Timeline
+from argus.core.proof.limits.integers import width_obligations
 from argus.core.proof.obligation import Obligation
 from argus.core.walk import IntArray, evaluate, mentions, substitute, symbols
 
@@ -54,6 +56,7 @@ def box_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligati
             quantities=tuple((f"bytes between rows along axis {axis}", byte) for axis, byte in enumerate(apart)),
         )
         yield from box_start_obligations(step, stmt, access)
+        yield from _box_end_obligations(step, stmt, access)
     elif isinstance(buffer.layout, Staged) and box.axes > 1:
         found, width = span_of(buffer.layout.swizzle, buffer.dtype), tile_columns(buffer)
         whole = width is not None and (not box.span or width * buffer.dtype.bits // 8 == box.span)
@@ -86,6 +89,30 @@ def box_start_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Ob
         compared=access.shape[1],
         help=f"begin at a multiple of {wide} elements",
     )
+
+
+def _box_end_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obligation]:
+    """I37 and I28: of a box that ends with its view, no row before that end lies outside the view or the tensor.
+
+    The copy engine compares rows with the end alone.
+    """
+    end = box_end(access.view)
+    if end is None:
+        return
+    buffer = access.view.buffer
+    first = tuple(substitute(at, {}, (algebra.const(0),) * len(access.view.shape)) for at in access.view.at)
+    begins = algebra.le(0, first[end.axis]), *(each.holds(first[end.axis]) for each in end.lower)
+    yield Obligation(
+        "I37",
+        f"the box of `{buffer.name}` begins and ends within the rows of its view",
+        stmt,
+        algebra.all_of((*begins, algebra.le(end.stop, buffer.shape[end.axis]))),
+        step.context,
+        compared=access.shape[1],
+        help=f"let `rows(start, stop)` begin at 0 or later and end by {show(buffer.shape[end.axis])}",
+    )
+    roots = ended_coordinates(end, access.view, first)
+    yield from width_obligations(roots, stmt, step.context, f"the box of `{buffer.name}`")
 
 
 def stride_divisible(stride: Index, wide: int) -> Cond:

@@ -13,9 +13,9 @@ from argus.core.index import And, Cmp, Cond, Const, Coord, Held, Index, Read, Sy
 from argus.core.index_text import show
 from argus.core.ir import Buffer, Kernel, View
 from argus.core.proof.dataflow.access import Access
+from argus.core.proof.dataflow.ended_copies import element_conditions
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable, distinct_count
-from argus.core.proof.dataflow.store_ends import element_conditions
 from argus.core.proof.dataflow.timeline import Loop
 from argus.core.proof.obligation import Obligation, minimisation_order
 from argus.core.proof.outputs.segments import Segments, row_segments, tile_segments

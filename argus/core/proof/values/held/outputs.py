@@ -13,9 +13,9 @@ from argus.core import algebra
 from argus.core.index import Cond, Const, Index, Sym, Symbol
 from argus.core.ir import Buffer, Copy
 from argus.core.proof.dataflow.access import Access
+from argus.core.proof.dataflow.ended_copies import element_conditions
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.separable_index import Separable
-from argus.core.proof.dataflow.store_ends import element_conditions
 from argus.core.proof.values.held import fractions
 from argus.core.proof.values.held.additions import total_of_executions
 from argus.core.proof.values.held.cells import Cells, Rounding

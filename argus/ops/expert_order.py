@@ -10,6 +10,7 @@ from attrs import frozen
 from argus.ops.call_path import refuser, torch
 from argus.ops.expert_order_text import COUNT, EXPERTS, PLACE, THREADS, text
 from argus.ops.grouped_tiles import count_of
+from argus.ops.operand_checks import Asked, check_operands
 from argus.ops.operands import Tensor, copy_aligned
 from argus.ops.targets import target_of
 from argus.ops.text_kernels import TextKernel
@@ -125,12 +126,7 @@ def ordered(topk_ids: Tensor, experts: int, height: int | None, division: Divisi
 
 def _check(topk_ids: Any, experts: int, height: int | None) -> None:  # noqa: ANN401 reason: a user's
     """Raises ArgusError (E401) for what are not ids of experts on a GPU."""
-    if not hasattr(topk_ids, "data_ptr"):
-        _refuse(f"`topk_ids` is not a torch tensor, found {type(topk_ids).__name__}", "pass a `torch.Tensor`")
-    if str(topk_ids.dtype) not in _BITS:
-        _refuse(f"`topk_ids` expects torch.int32 or torch.int64, found {topk_ids.dtype}", "convert it: `.int()`")
-    if not topk_ids.is_cuda:
-        _refuse(f"`topk_ids` is on {topk_ids.device}, expected a GPU", "move it: `.cuda()`")
+    check_operands(_refuse, {"topk_ids": (topk_ids, Asked(_BITS, what=""))}, lacks="this order lacks")
     if len(topk_ids.shape) != _AXES or topk_ids.shape[1] < 1:
         _refuse(f"`topk_ids` is {tuple(topk_ids.shape)}, expected (tokens, k)", "pass the experts of each token")
     if not 1 <= experts <= EXPERTS:

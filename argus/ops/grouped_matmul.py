@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from argus.ops.grouped_gradient import OPERATOR as GRADIENT
 from argus.ops.grouped_gradient import Gradient, with_gradient
 from argus.ops.grouped_tiles import count_of, tiles_of
 from argus.ops.offsets import check_offsets
+from argus.ops.operand_checks import Asked, check_operands, check_same_types
 from argus.ops.operands import KINDS, Operand, Tensor, copy_aligned, operand_of
 from argus.ops.targets import kernels_for, target_of
 from argus.runtime.gpu.guards import Promises
@@ -208,13 +209,10 @@ def _check(
     of_a, of_b = scales
     known = KINDS if of_a is None and of_b is None else _EIGHT
     axes = _MASKED if masked else _AXES
-    for name, tensor in (("a", a), ("b", b)):
-        _check_tensor(name, tensor, a, known)
-        if len(tensor.shape) != len(axes[name]):
-            message = f"`{name}` expects {len(axes[name])} axes, found {len(tensor.shape)}"
-            _refuse(message, f"pass ({', '.join(axes[name])})")
-    if str(a.dtype) != str(b.dtype):
-        _refuse(f"`a` has elements of type {a.dtype} and `b` of {b.dtype}", "convert one")
+    sorted_rows = known is KINDS and not masked
+    asked = {name: Asked(known, of, differentiable=sorted_rows) for name, of in axes.items()}
+    check_operands(_refuse, {"a": (a, asked["a"]), "b": (b, asked["b"])}, lacks="this product lacks")
+    check_same_types(_refuse, a=a, b=b)
     if str(a.dtype) in _EIGHT and _EIGHT[str(a.dtype)] != target_of(a):
         what = f"with operands of {element_name(a.dtype)}"
         raise no_kernel("grouped_matmul", target_of(a), what, [_EIGHT[str(a.dtype)]])
@@ -227,8 +225,10 @@ def _check(
         return None
     if of_a is None or of_b is None:
         _refuse("scales of one operand alone", "pass `scale_a` and `scale_b`")
-    for name, tensor in (("scale_a", of_a), ("scale_b", of_b)):
-        _check_tensor(name, tensor, a, ("torch.float32",))
+    scale = Asked(("torch.float32",))
+    check_operands(
+        _refuse, {"scale_a": (of_a, scale), "scale_b": (of_b, scale)}, lacks="this product lacks", beside=("a", a)
+    )
     rows, (experts, depth, columns) = a.shape[:-1], b.shape
     deep, wide = (-(-extent // BLOCK) for extent in (depth, columns))
     wanted = [((*rows, deep), (experts, deep, wide))]
@@ -262,26 +262,6 @@ def _integers_of(a: Tensor, b: Tensor, offsets: Tensor | None, counts: Tensor | 
         message = f"{counts.shape[0]} counts and {a.shape[0]} matrices of rows for {b.shape[0]} experts"
         _refuse(message, "pass one of each for each expert")
     return counts
-
-
-def _check_tensor(name: str, tensor: Tensor, beside: Tensor, types: Collection[str]) -> None:
-    """Raises ArgusError (E401) for a tensor of another type, or device, or one that requires a gradient that the
-    product does not have.
-    """
-    if not hasattr(tensor, "data_ptr"):
-        _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
-    if str(tensor.dtype) not in types:
-        told = " or ".join(types)
-        _refuse(
-            f"`{name}` expects elements of type {told}, found {tensor.dtype}", f"convert it: `.to({next(iter(types))})`"
-        )
-    if not tensor.is_cuda:
-        _refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
-    sorted_rows = types is KINDS and len(beside.shape) == len(_AXES["a"])
-    if tensor.requires_grad and not sorted_rows and torch().is_grad_enabled():
-        _refuse(f"`{name}` requires a gradient, which this product lacks", "use `torch.no_grad()` or `.detach()`")
-    if tensor.device != beside.device:
-        _refuse(f"`a` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
 
 
 _refuse = refuser("grouped_matmul")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from argus.ops.element_types import element_name, no_kernel
 from argus.ops.expert_order import ExpertOrder, expert_order
 from argus.ops.moe_gradient import OPERATOR as GRADIENT
 from argus.ops.moe_gradient import Gradient, with_gradient
+from argus.ops.operand_checks import Asked, check_operands, check_same_types, check_shape
 from argus.ops.operands import KINDS, Tensor, copy_aligned
 from argus.ops.targets import kernels_for, target_of
 from argus.runtime.gpu.guards import Promises
@@ -168,21 +169,15 @@ def _check(operands: tuple[Tensor, ...], scales: tuple[Tensor, ...] | None) -> N
     x, both, down, ids, weights = operands
     elements = KINDS if scales is None else _EIGHT
     kinds = dict(zip(_SHAPES, (elements, elements, elements, _IDS, _WEIGHTS), strict=True))
-    for (name, axes), tensor in zip(_SHAPES.items(), operands, strict=True):
-        _check_tensor(name, tensor, x, kinds[name], differentiable=scales is None)
-        if len(tensor.shape) != len(axes):
-            message = f"`{name}` expects {len(axes)} axes, found {len(tensor.shape)}"
-            _refuse(message, f"pass ({', '.join(axes)})")
-    for name, tensor in (("w_gate_up", both), ("w_down", down)):
-        if str(tensor.dtype) != str(x.dtype):
-            _refuse(f"`x` has elements of type {x.dtype} and `{name}` of {tensor.dtype}", "convert one")
+    asked = {name: Asked(kinds[name], axes, differentiable=scales is None) for name, axes in _SHAPES.items()}
+    given = {name: (tensor, asked[name]) for name, tensor in zip(_SHAPES, operands, strict=True)}
+    check_operands(_refuse, given, lacks="layers with scales lack")
+    check_same_types(_refuse, x=x, w_gate_up=both, w_down=down)
     (tokens, depth), (experts, rows, _) = x.shape, both.shape
     wanted = {"w_gate_up": (experts, rows - rows % 2, depth), "w_down": (experts, depth, rows // 2)}
     wanted |= dict.fromkeys(("topk_ids", "topk_weights"), (tokens, ids.shape[1]))
     for name, tensor in zip(wanted, (both, down, ids, weights), strict=True):
-        if tuple(tensor.shape) != wanted[name]:
-            found = f"`{name}` is {tuple(tensor.shape)}, expected {wanted[name]}"
-            _refuse(found, f"pass ({', '.join(_SHAPES[name])}) for x of {tuple(x.shape)}")
+        check_shape(_refuse, name, tensor, wanted[name], f"pass ({', '.join(_SHAPES[name])}) for x of {tuple(x.shape)}")
     if str(x.dtype) in _EIGHT and _EIGHT[str(x.dtype)] != target_of(x):
         what = f"with operands of {element_name(x.dtype)}"
         raise no_kernel("moe", target_of(x), what, [_EIGHT[str(x.dtype)]])
@@ -199,29 +194,11 @@ def _check_scales(scales: tuple[Tensor, ...], x: Tensor, shape: tuple[int, int, 
         _refuse(f"`w_gate_up` has {rows} rows, expected a multiple of {2 * BLOCK}", "pad N to a multiple of 128")
     deep, wide = -(-depth // BLOCK), rows // BLOCK
     wanted = (x.shape[0], deep), (experts, wide, deep), (experts, deep, wide // 2)
+    given = {name: (tensor, Asked(_WEIGHTS[:1])) for name, tensor in zip(_SCALED, scales, strict=True)}
+    check_operands(_refuse, given, lacks="layers with scales lack", beside=("x", x))
     for name, tensor, extents in zip(_SCALED, scales, wanted, strict=True):
-        _check_tensor(name, tensor, x, _WEIGHTS[:1])
         if tuple(tensor.shape) != extents:
             _refuse(f"{name}: {tuple(tensor.shape)}, expected {extents}", "pass a scale for every block")
-
-
-def _check_tensor(
-    name: str, tensor: Tensor, beside: Tensor, types: Collection[str], *, differentiable: bool = False
-) -> None:
-    """Raises ArgusError (E401) for a tensor of another type, or device, or one that requires a gradient that the layer
-    does not have.
-    """
-    if not hasattr(tensor, "data_ptr"):
-        _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
-    if str(tensor.dtype) not in types:
-        told = " or ".join(types)
-        _refuse(f"`{name}` expects elements of type {told}, found {tensor.dtype}", f"convert it to {next(iter(types))}")
-    if not tensor.is_cuda:
-        _refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
-    if tensor.requires_grad and not differentiable and torch().is_grad_enabled():
-        _refuse(f"`{name}` requires a gradient, which layers with scales lack", "use `torch.no_grad()` or `.detach()`")
-    if tensor.device != beside.device:
-        _refuse(f"`x` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
 
 
 _refuse = refuser("moe")

@@ -10,6 +10,7 @@ from argus.ops.call_path import refuser, torch
 from argus.ops.expert_order import MOST_ROWS, check_height
 from argus.ops.expert_order_text import EXPERTS, THREADS
 from argus.ops.grouped_tiles import count_of
+from argus.ops.operand_checks import Asked, check_operands
 from argus.ops.operands import Tensor, copy_aligned
 from argus.ops.received_order_text import SYMBOL, text
 from argus.ops.targets import target_of
@@ -68,12 +69,7 @@ def received_order(counts: Tensor, rows: int, *, height: int | None = None) -> R
 
 def _check(counts: Any, rows: int) -> None:  # noqa: ANN401 reason: a user's
     """Raises ArgusError (E401) for what are not numbers of rows on a GPU."""
-    if not hasattr(counts, "data_ptr"):
-        _refuse(f"`counts` is not a torch tensor, found {type(counts).__name__}", "pass a `torch.Tensor`")
-    if str(counts.dtype) != "torch.int32":
-        _refuse(f"`counts` expects torch.int32, found {counts.dtype}", "convert it: `.int()`")
-    if not counts.is_cuda:
-        _refuse(f"`counts` is on {counts.device}, expected a GPU", "move it: `.cuda()`")
+    check_operands(_refuse, {"counts": (counts, Asked(("torch.int32",), what=""))}, lacks="this order lacks")
     if len(counts.shape) != _AXES or not 1 <= counts.shape[0] * counts.shape[1] <= EXPERTS:
         message = f"`counts` is {tuple(counts.shape)}, expected (ranks, experts) with 1 to {EXPERTS} numbers"
         _refuse(message, "pass the rows from each rank for each expert")

@@ -12,6 +12,7 @@ from attrs import frozen
 from argus.kernels.routing import FAMILIES, family
 from argus.kernels.schedules.routing import EXPERTS, MOST, Scoring
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
+from argus.ops.operand_checks import Asked, check_operands, check_shape
 from argus.ops.operands import copy_aligned
 from argus.ops.route_text import SYMBOL, THREADS, Selection
 from argus.ops.row_calls import TYPES, constant
@@ -138,7 +139,7 @@ def clear_cache() -> None:
 
 def _check(logits: Any, k: int, scoring: str, bias: Any, scale: float) -> None:  # noqa: ANN401 reason: a user's
     """Raises ArgusError (E401) for operands that are not of the operator."""
-    _check_tensor("logits", logits, logits, tuple(TYPES))
+    check_operands(_refuse, {"logits": (logits, Asked(TYPES))}, lacks="this kernel lacks")
     if len(logits.shape) != _AXES:
         _refuse(f"`logits` is {tuple(logits.shape)}, expected (tokens, experts)", "flatten the leading axes")
     tokens, experts = logits.shape
@@ -154,21 +155,10 @@ def _check(logits: Any, k: int, scoring: str, bias: Any, scale: float) -> None: 
         return
     if scoring != "sigmoid":
         _refuse("a bias with the scores of a softmax", 'pass `scoring="sigmoid"`')
-    _check_tensor("bias", bias, logits, ("torch.float32",))
-    if tuple(bias.shape) != (experts,):
-        _refuse(f"`bias` is {tuple(bias.shape)}, expected ({experts},)", "pass a number for each expert")
-
-
-def _check_tensor(name: str, tensor: Any, beside: Any, types: tuple[str, ...]) -> None:  # noqa: ANN401 reason: a user's
-    if not hasattr(tensor, "data_ptr"):
-        _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
-    if str(tensor.dtype) not in types:
-        wanted = ", ".join(types)
-        _refuse(f"`{name}` expects elements of type {wanted}, found {tensor.dtype}", "convert it: `.float()`")
-    if not tensor.is_cuda or tensor.device != beside.device:
-        _refuse(f"`{name}` is on {tensor.device}, expected the GPU of `logits`", "move it: `.cuda()`")
-    if tensor.requires_grad and torch().is_grad_enabled():
-        _refuse(f"`{name}` requires a gradient, which this kernel lacks", "use `torch.no_grad()` or `.detach()`")
+    check_operands(
+        _refuse, {"bias": (bias, Asked(("torch.float32",)))}, lacks="this kernel lacks", beside=("logits", logits)
+    )
+    check_shape(_refuse, "bias", bias, (experts,), "pass a number for each expert")
 
 
 _refuse = refuser("route")

@@ -14,12 +14,12 @@ from argus.kernels.fp8_blocks import BLOCK
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
 from argus.ops.choice import Scales
 from argus.ops.element_types import element_name, no_kernel
+from argus.ops.operand_checks import Asked, check_operands, check_same_types
 from argus.ops.targets import kernels_for, target_of
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
 
 _NAMES: tuple[str, ...] = ("A", "B", "scale_a", "scale_b", "C")
-_SCALES = "torch.float32"
 
 
 class Scaled(Protocol):
@@ -98,6 +98,13 @@ def shapes_of(scales: Scales, extents: tuple[int, int, int]) -> tuple[tuple[int,
 
 
 _E4M3, _FNUZ, _INT8 = "torch.float8_e4m3fn", "torch.float8_e4m3fnuz", "torch.int8"
+_EIGHT, _F32 = (_E4M3, _FNUZ, _INT8), ("torch.float32",)
+_ASKED = {
+    "a": Asked(_EIGHT, ("M", "K")),
+    "b": Asked(_EIGHT, ("K", "N")),
+    "scale_a": Asked(_F32),
+    "scale_b": Asked(_F32),
+}
 WHOLE = Family(fp8.gemm_fp8, fp8.CONFIGS, _E4M3, "whole")
 BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, _E4M3, "blocks")
 FAMILIES: Mapping[str, tuple[Family, ...]] = {
@@ -178,16 +185,9 @@ def _choose(tensors: Four, config: str | None) -> tuple[Family, str]:
 
     Raises ArgusError: E401 unless the operands are two 8-bit matrices with their scales, on one GPU; E414.
     """
-    a, b, of_a, of_b = tensors
-    for name, tensor in (("a", a), ("b", b)):
-        _check(name, tensor, (_E4M3, _FNUZ, _INT8), a)
-    for name, tensor in (("scale_a", of_a), ("scale_b", of_b)):
-        _check(name, tensor, (_SCALES,), a)
-    for name, tensor in (("a", a), ("b", b)):
-        if len(tensor.shape) != 2:
-            _refuse(
-                f"`{name}` expects 2 axes, found {len(tensor.shape)}", "flatten the leading axes: `.flatten(0, -2)`"
-            )
+    a, b = tensors[:2]
+    given = {name: (tensor, asked) for (name, asked), tensor in zip(_ASKED.items(), tensors, strict=True)}
+    check_operands(_refuse, given, lacks="this product lacks")
     if a.shape[1] != b.shape[0]:
         message = f"`a` is {tuple(a.shape)} and `b` {tuple(b.shape)}: `b` expects {a.shape[1]} rows"
         _refuse(message, "pass a (M, K) and b (K, N)")
@@ -210,8 +210,7 @@ def _family(tensors: Four, extents: tuple[int, int, int]) -> Family:
     for tensor in (a, b):
         if str(tensor.dtype) not in {each.element for each in FAMILIES[target]}:
             raise no_kernel("scaled_matmul", target, f"with operands of {element_name(tensor.dtype)}")
-    if a.dtype != b.dtype:
-        _refuse(f"`a` has elements of type {a.dtype} and `b` of {b.dtype}", f"convert one: `.to({a.dtype})`")
+    check_same_types(_refuse, a=a, b=b)
     shapes = tuple(of_a.shape), tuple(of_b.shape)
     known = [each for each in FAMILIES[target] if each.element == str(a.dtype)]
     for each in known:
@@ -219,20 +218,6 @@ def _family(tensors: Four, extents: tuple[int, int, int]) -> Family:
             return each
     wanted = ", or ".join(each.wanted(extents) for each in known)
     return _refuse(f"the scales are {shapes[0]} and {shapes[1]}, expected {wanted}", "pass scales of these shapes")
-
-
-def _check(name: str, tensor: Scaled, known: tuple[str, ...], beside: Scaled) -> None:
-    if not hasattr(tensor, "data_ptr"):
-        _refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass `torch.Tensor`s")
-    if str(tensor.dtype) not in known:
-        wanted = f"`{name}` expects elements of type {' or '.join(known)}, found {tensor.dtype}"
-        _refuse(wanted, f"convert it: `.to({known[0]})`")
-    if not tensor.is_cuda:
-        _refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
-    if tensor.requires_grad and torch().is_grad_enabled():
-        _refuse(f"`{name}` requires a gradient, which this product lacks", "use `torch.no_grad()` or `.detach()`")
-    if tensor.device != beside.device:
-        _refuse(f"`a` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
 
 
 def _vector(tensor: Scaled) -> Scaled:

@@ -67,6 +67,7 @@ from argus.core.dsl.roles import elected, role, warp, warpgroup, warpgroups, war
 from argus.core.dsl.statements import (
     arrive,
     fence,
+    free_order,
     interleave,
     no_pdl,
     priority,
@@ -181,6 +182,7 @@ __all__ = [
     "first_lane",
     "first_thread",
     "fma",
+    "free_order",
     "gfx942",
     "global_load",
     "global_store",

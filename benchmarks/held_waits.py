@@ -29,7 +29,8 @@ from argus.emit.build import COMPILE_SECONDS
 from argus.emit.hip.code_intervals import CodeIntervals, code_intervals, numbers_of_lines
 from argus.emit.hip.prelude import loosened
 from argus.emit.hip.resource_report import ResourceReport, parse_report
-from argus.emit.hip.text import compiled_texts, hip_statements
+from argus.emit.hip.taken import taken
+from argus.emit.hip.text import compiled_texts, hip_statements, hip_texts, is_free
 from argus.emit.hip.toolchain import compile_hip
 from argus.emit.names import assign_names
 from argus.kernels.schedules.stream_cdna3 import Cdna3Stream
@@ -73,15 +74,9 @@ def read(kernel: Kernel, text: str) -> tuple[ResourceReport, CodeIntervals]:
 
 def chosen(kernel: Kernel) -> tuple[str, ResourceReport, CodeIntervals]:
     """The text that a build takes."""
-    found = None
-    for text in compiled_texts(kernel):
-        made = (text, *read(kernel, text))
-        if found is None or made[1].scratch_bytes < found[1].scratch_bytes:
-            found = made
-        if not made[1].spills:
-            break
-    assert found is not None
-    return found
+    texts = compiled_texts(kernel)
+    text, made = taken(kernel, texts, partial(read, kernel), lambda each: each[0].scratch_bytes, COMPILE_SECONDS)
+    return text, *made
 
 
 def moved(found: CodeIntervals) -> int:
@@ -92,15 +87,18 @@ def code(families: Sequence[str], limits: Limits, *, products: bool) -> Row:
     done = over_cases(partial(_code, products=products), cases(families), limits)
     rows = done.rows
     every = {key: sum(row[key] for row in rows) for key in ("placed", "unplaced", "moved", "moved unless held")}
-    unheld = [row["stem"] for row in rows if not row["held"]]
+    free = [row["stem"] for row in rows if row["free"] and not row["held"]]
+    unheld = [row["stem"] for row in rows if not row["held"] and not row["free"]]
     spilled = sum(row["scratch"] > 0 for row in rows)
     affected = sum(row["moved unless held"] > 0 for row in rows)
-    print(f"{len(rows)} kernels, {len(unheld)} of a text that does not hold, {spilled} with scratch memory")
+    print(f"{len(rows)} kernels, {spilled} with scratch memory")
+    print(f"{len(free)} of a text that does not hold because they ask for it, {len(unheld)} because others spill")
     print(", ".join(f"{key} {value:,}" for key, value in every.items()), f"in {affected} kernels")
     return {
         "kernels": len(rows),
         **every,
         "kernels moved unless held": affected,
+        "free": free,
         "unheld": unheld,
         "rows": rows,
     } | done.counts()
@@ -116,11 +114,12 @@ def _compared(case: str, kernel: Kernel) -> Row:
     text, report, found = chosen(kernel)
     _, loose = read(kernel, loosened(text))
     row = {
-        "stem": case, "kernel": kernel.name, "held": text != loosened(text), "scratch": report.scratch_bytes,
+        "stem": case, "kernel": kernel.name, "held": text != loosened(text),
+        "free": is_free(kernel), "scratch": report.scratch_bytes,
         "vgprs": report.vgprs, "agprs": report.agprs, "boundaries": found.boundaries, "placed": found.placed,
         "unplaced": found.unplaced, "moved": moved(found), "moved unless held": moved(loose),
     }  # fmt: skip
-    if not row["held"] or moved(found) or found.unplaced or report.spills:
+    if not (row["held"] or row["free"]) or moved(found) or found.unplaced or report.spills:
         print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
     return row
 
@@ -149,7 +148,7 @@ def _predicted(case: str, known: str) -> Answer | None:
 
 
 def _both(case: str, kernel: Kernel) -> Row:
-    text = next(iter(compiled_texts(kernel)))
+    text = next(text for text in hip_texts(kernel) if text != loosened(text))
     sizes, integers = launch_of(case, kernel)
     info = emitted(kernel).info
     held, loose = (

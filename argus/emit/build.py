@@ -26,6 +26,7 @@ from argus.emit.emitted_lines import statements_of_lines
 from argus.emit.guards import guards
 from argus.emit.hip.code_intervals import CodeIntervals, code_intervals, moved_warnings, numbers_of_lines
 from argus.emit.hip.resource_report import ResourceReport, parse_report
+from argus.emit.hip.taken import taken
 from argus.emit.hip.text import compiled_texts, hip_statements
 from argus.emit.hip.toolchain import Compiled as CompiledHip
 from argus.emit.hip.toolchain import compile_hip, write_files
@@ -91,9 +92,10 @@ class _BuiltHip:
 
 def _compiled_hip(kernel: Kernel, directory: Path | None, *, read_code: bool) -> _BuiltHip:
     """The first text without registers that spill, or that with the fewest; its files and its resources."""
-    preferred, *others = compiled_texts(kernel)
+    texts = compiled_texts(kernel)
     stem = file_stem(kernel)
-    place = _cache_directory(stem, preferred) if directory is None else directory
+    place = _cache_directory(stem, texts[0]) if directory is None else directory
+    last: list[str] = []
 
     def compiled(text: str) -> _BuiltHip:
         statements = hip_statements(kernel, text) if read_code else ()
@@ -101,15 +103,11 @@ def _compiled_hip(kernel: Kernel, directory: Path | None, *, read_code: bool) ->
         made = compile_hip(text, stem, place, COMPILE_SECONDS, lines=read_code, numbers=numbers)
         symbol = assign_names(kernel).kernel
         read = code_intervals(kernel, made.assembly_text, symbol, statements) if read_code else None
+        last[:] = [text]
         return _BuiltHip(text, made, parse_report(made.remarks, made.assembly_text), read)
 
-    best = last = compiled(preferred)
-    for text in others:
-        if not best.report.spills:
-            break
-        last = compiled(text)
-        best = last if last.report.scratch_bytes < best.report.scratch_bytes else best
-    return best if best is last else compiled(best.text)
+    text, best = taken(kernel, texts, compiled, lambda each: each.report.scratch_bytes, COMPILE_SECONDS)
+    return best if last == [text] else compiled(text)
 
 
 def compile_resources(kernel: Kernel) -> Compiled:

@@ -15,7 +15,7 @@ CONFIGS: dict[str, Grouped | Cdna3Interleaved] = {
     "by_rows": Grouped(group=0),
     "columns_128": Grouped(bn=128, stages=6),
     "interleaved": Cdna3Interleaved(far=True),
-    "interleaved_128": Cdna3Interleaved(bm=128, bn=128, agprs=False, far=True),
+    "interleaved_128": Cdna3Interleaved(bm=128, bn=128, agprs=False, far=True, free=True),
     "interleaved_64": Cdna3Interleaved(bm=64, bn=128, ordered=False, agprs=False, far=True),
 }
 

@@ -16,7 +16,7 @@ from argus.emit.hip.code_intervals import CodeIntervals, code_intervals, moved_w
 from argus.emit.hip.intervals import intervals, products_around
 from argus.emit.hip.listing import MARK, Listed, listing
 from argus.emit.hip.prelude import loosened
-from argus.emit.hip.text import hip_statements, hip_texts
+from argus.emit.hip.text import hip_statements, hip_texts, is_free
 from argus.emit.hip.toolchain import compile_hip
 from argus.emit.names import assign_names
 from argus.kernels.attention import attention_64, attention_256
@@ -98,7 +98,7 @@ def test_each_shipped_kernel_is_held(stem: str) -> None:
     for made in kernels_of(dict(families())[family].trace(config)):
         text, report, found = chosen(made)
 
-        assert text != loosened(text)
+        assert text != loosened(text) or is_free(made)
         assert (report.scratch_bytes, found.moved) == (0, ())
         assert found.boundaries[0] == found.boundaries[1]
 

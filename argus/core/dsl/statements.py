@@ -183,6 +183,18 @@ def interleave(times: int, **counts: int) -> None:
             tracer.emit(Policy("sched_group_barrier", (SCHEDULED[kind], count), span=span))
 
 
+def free_order() -> None:
+    """Prefer code in which the compiler may order instructions across waits and barriers.
+
+    A build takes it only if it finds everything between the waits and barriers that the program has it between.
+    Raises E106 on a target other than gfx942.
+    """
+    tracer = current("free_order")
+    if tracer.target.name != "gfx942":
+        fault("E106", f"code for {tracer.target} is not held between waits", help="leave `free_order()` out")
+    tracer.emit(Policy("free_order", (), span=tracer.span()))
+
+
 def no_pdl() -> None:
     """Disable programmatic dependent launch: this launch starts only after the previous one in its stream has ended.
 

@@ -211,7 +211,16 @@ class Advance(_Located):
     by: Index
 
 
-PolicyName = Literal["registers", "priority", "remap_xcd", "sched_barrier", "sched_group_barrier", "no_pdl", "skip_one"]
+PolicyName = Literal[
+    "registers",
+    "priority",
+    "remap_xcd",
+    "sched_barrier",
+    "sched_group_barrier",
+    "no_pdl",
+    "skip_one",
+    "free_order",
+]
 ADVICE: Mapping[PolicyName, int] = {
     "registers": 1,
     "priority": 1,
@@ -220,6 +229,7 @@ ADVICE: Mapping[PolicyName, int] = {
     "sched_group_barrier": 2,
     "no_pdl": 0,
     "skip_one": 0,
+    "free_order": 0,
 }
 """The number of arguments of each kind of scheduling advice."""
 SCHEDULED: Mapping[str, int] = {

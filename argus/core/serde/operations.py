@@ -259,6 +259,8 @@ def _policy(kernel: Kernel, stmt: Policy) -> str:
             fine = kernel.target.name == "sm_90a" and stmt in kernel.prologue
         case "skip_one", ():
             fine = True
+        case "free_order", ():
+            fine = kernel.target.name == "gfx942" and stmt in kernel.prologue
         case "registers", (count,):
             fine = count % 8 == 0 and 24 <= count <= 256
         case "remap_xcd", (group,):

@@ -78,8 +78,9 @@ _POLICIES: Mapping[PolicyName, str] = {
     "sched_barrier": "__builtin_amdgcn_sched_barrier({});",
     "sched_group_barrier": "__builtin_amdgcn_sched_group_barrier({}, {}, 0);",
 }
-_OF_OTHERS = (REMAPPED, "skip_one")
-"""Advice that changes the text of another statement."""
+FREE: PolicyName = "free_order"
+_OF_OTHERS = (REMAPPED, "skip_one", FREE)
+"""Advice that changes the text of another statement, or which text is taken."""
 
 
 def compiled_texts(kernel: Kernel) -> tuple[str, ...]:
@@ -88,19 +89,26 @@ def compiled_texts(kernel: Kernel) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*texts, *map(loosened, texts))))
 
 
+def is_free(kernel: Kernel) -> bool:
+    """Whether the first of the texts holds nothing: it is taken only if the compiler leaves everything in its place."""
+    return any(isinstance(stmt, Policy) and stmt.name == FREE for stmt in kernel.body)
+
+
 def hip_texts(kernel: Kernel) -> tuple[str, ...]:
     """The texts that a build chooses from, the preferred one first, each with the guards of data contracts.
 
-    Those that `loosened` makes of them are left out: they differ in the prelude alone. Raises as `hip_text` does.
+    Of those that `loosened` makes of them, which differ in the prelude alone, there is one of a kernel that `is_free`:
+    the first. Raises as `hip_text` does.
     """
     guards = guard_text(kernel, assign_names(kernel))
-    return tuple(dict.fromkeys(hip_text(kernel, recompute=anew) + guards for anew in (False, True)))
+    held = tuple(dict.fromkeys(hip_text(kernel, recompute=anew) + guards for anew in (False, True)))
+    return (loosened(held[0]), *held) if is_free(kernel) else held
 
 
 def hip_statements(kernel: Kernel, text: str) -> tuple[Stmt | None, ...]:
     """The innermost statement that emitted each line of one of `compiled_texts`; None for lines of no statement."""
     first = hip_texts(kernel)[0]
-    recompute = text not in (first, loosened(first))
+    recompute = loosened(text) != loosened(first)
     found = statements_of_lines(kernel, lambda mark: hip_text(kernel, recompute=recompute, mark=mark))
     return found + (None,) * (text.count("\n") + 1 - len(found))
 

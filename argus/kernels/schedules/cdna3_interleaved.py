@@ -34,6 +34,7 @@ from argus.language import (
     copy,
     ds_read_b128,
     f32,
+    free_order,
     gfx942,
     global_load,
     i8,
@@ -78,7 +79,7 @@ class Cdna3Interleaved:
     wide: rows of C begin at multiples of 16 bytes, and are stored in vectors. ordered: `sched_group_barrier`
     fixes the order of loads and MFMAs. agprs: accumulators are in AccVGPRs. align: of rows of A and B (columns, of a
     column-major one), in bytes: each load is of that many at most. stagger: as in `staggered`. far: B is loaded
-    by 64-bit addresses, as it may take more than a descriptor spans.
+    by 64-bit addresses, as it may take more than a descriptor spans. free: as `free_order`.
     """
 
     bm: int = 256
@@ -92,6 +93,7 @@ class Cdna3Interleaved:
     align: int = _CHUNK
     far: bool = False
     stagger: int = 0
+    free: bool = False
     target = gfx942
     threads = 256
 
@@ -150,6 +152,8 @@ def _multiplied(
     weights: of one, the halves are of its rows; of two, one half is of each.
     """
     _assume_bounds(problem, cfg)
+    if cfg.free:
+        free_order()
     counts = problem.tiles(cfg.bm, cfg.bn // len(weights))
     m, n, *z = remap_xcd(block_id, counts, group=cfg.group) if cfg.group else block_id(counts)
     operands = Operands.of(matrix_of(problem.A, z), [matrix_of(each, z) for each in weights], cfg)

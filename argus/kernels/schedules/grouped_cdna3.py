@@ -6,7 +6,19 @@ from argus.kernels.schedules.cdna3_blocks import add_scaled, block_scales
 from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, Operands, assume_descriptors
 from argus.kernels.schedules.grouped import GroupedContraction
 from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation, gated_element
-from argus.language import Fragment, Int, Tensor, block_id, buffer_store, ceil_div, copy, remap_xcd, scalar, vmem
+from argus.language import (
+    Fragment,
+    Int,
+    Tensor,
+    block_id,
+    buffer_store,
+    ceil_div,
+    copy,
+    free_order,
+    remap_xcd,
+    scalar,
+    vmem,
+)
 
 
 def cdna3_grouped(problem: GroupedContraction, cfg: Cdna3Interleaved) -> None:
@@ -45,6 +57,8 @@ def cdna3_grouped_gated(problem: GroupedContraction, up: Tensor, activation: Act
 
 def _tile(problem: GroupedContraction, columns: int, cfg: Cdna3Interleaved) -> tuple[Int, Int]:
     """The block's tile, and its number along the columns."""
+    if cfg.free:
+        free_order()
     counts = problem.tiles, ceil_div(problem.C.shape[1], columns)
     t, n = remap_xcd(block_id, counts, group=cfg.group) if cfg.group else block_id(counts)
     return t, n

@@ -13,6 +13,8 @@ from attrs import frozen
 from argus.core.cost.dies import DIE_MACHINES, DieMachine
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
+from argus.emit.build import COMPILE_SECONDS
+from argus.emit.hip.taken import taken
 from argus.emit.hip.text import compiled_texts
 from argus.interp.gfx942.code_object import Descriptor
 from argus.interp.gfx942.dispatch import Extents, triple
@@ -78,18 +80,9 @@ def machine_of(name: str) -> DieMachine:
 
 def built(kernel: Kernel) -> MachineCode:
     """The code that a build takes: of several texts the first without scratch memory, or that with the least."""
-    every = compiled_texts(kernel)
-    best = _compiled(kernel, every[0])
-    for text in every[1:]:
-        if not _scratch(best):
-            break
-        made = _compiled(kernel, text)
-        best = made if _scratch(made) < _scratch(best) else best
-    return best
-
-
-def _compiled(kernel: Kernel, text: str) -> MachineCode:
-    return compiled(kernel, text, emitted(kernel).info)
+    info = emitted(kernel).info
+    made = taken(kernel, compiled_texts(kernel), lambda text: compiled(kernel, text, info), _scratch, COMPILE_SECONDS)
+    return made[1]
 
 
 def _scratch(made: MachineCode) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from argus.core.algebra import FALSE, TRUE
 from argus.core.ir import Buffer, Kernel, Mma, walk
 from argus.core.layout import Layout
@@ -25,8 +27,12 @@ def accumulator_type(buffer: Buffer, width: int) -> str:
     return f"{c_type(buffer.dtype)}x{width}"
 
 
-def mma_lines(mma: Mma, scope: Scope) -> list[str]:
-    """All instructions of the tile: loops over k, n and m, with m innermost."""
+def mma_lines(mma: Mma, scope: Scope, *, written_out: bool = False) -> list[str]:
+    """All instructions of the tile: loops over k, n and m, with m innermost.
+
+    written_out: no loops over n and m, so that sums have constant indices before the compiler unrolls anything, and
+    each stays a vector. Else it may join all vectors of an array into one, and needs more wait states (`s_nop`).
+    """
     target, a, b = (whole_register_buffer(view, None, mma.span) for view in (mma.target, mma.a, mma.b))
     width = scope.accumulators[target]
     rows, columns, depth = mma.tiling.repeat
@@ -42,11 +48,16 @@ def mma_lines(mma: Mma, scope: Scope) -> list[str]:
     call = mma.atom.spelling["gfx942"].format(
         a=f"operand(&{names[a]}[{where['a']}])", b=f"operand(&{names[b]}[{where['b']}])", c=sum_
     )
-    counters = [("kk", depth), ("nn", columns), ("mm", rows)]
-    return [
-        *_clear(mma, scope, accumulator_type(target, width)),
-        *unrolled_loops(counters, f"{sum_} =", f"    {call};"),
+    cleared = _clear(mma, scope, accumulator_type(target, width))
+    if not written_out:
+        counters = [("kk", depth), ("nn", columns), ("mm", rows)]
+        return [*cleared, *unrolled_loops(counters, f"{sum_} =", f"    {call};")]
+    each = [
+        line
+        for n, m in product(range(columns), range(rows))
+        for line in (f"    {{ constexpr int nn = {n}, mm = {m}; {sum_} =", f"        {call}; }}")
     ]
+    return [*cleared, *unrolled_loops([("kk", depth)], "{", *each, "}")]
 
 
 def _clear(mma: Mma, scope: Scope, kind: str) -> list[str]:

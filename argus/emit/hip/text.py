@@ -127,7 +127,9 @@ def hip_text(kernel: Kernel, *, recompute: bool = False, mark: Callable[[Stmt], 
         raise not_built("a grid of more than three axes, or a cluster", kernel.span, kernel.name)
     scope = scope_of(kernel)
     held = held_products(kernel, scope)
-    writer = _Writer(scope, wait_counts(kernel, scope), kernel.target.unit, recompute, held, mark or source_line)
+    writer = _Writer(
+        scope, wait_counts(kernel, scope), kernel.target.unit, recompute, held, mark or source_line, _changed(kernel)
+    )
     lines = [*_heading(kernel, scope), *(f"    {line}" for line in _locals(kernel, scope))]
     lines += [f"    {line}" for line in writer.body(kernel.body)]
     parts = (
@@ -183,9 +185,15 @@ def _locals(kernel: Kernel, scope: Scope) -> Iterator[str]:
         yield f"const __amdgpu_buffer_rsrc_t {name}_buffer = descriptor({name}, {size_in_bytes(buffer, scope.text)});"
 
 
+def _changed(kernel: Kernel) -> frozenset[Buffer]:
+    """The registers whose elements maps in loops assign."""
+    loops = (stmt for stmt in walk(kernel.body) if isinstance(stmt, For))
+    return frozenset(each.target.buffer for loop in loops for each in walk(loop.body) if isinstance(each, Map))
+
+
 @frozen
 class _Writer:
-    """looped: whether a loop encloses or precedes the statement."""
+    """changed: registers that maps in loops assign. looped: whether a loop encloses or precedes the statement."""
 
     scope: Scope
     waits: Mapping[Wait, int]
@@ -193,6 +201,7 @@ class _Writer:
     recompute: bool
     held: Mapping[Boundary, Held]
     mark: Callable[[Stmt], str]
+    changed: frozenset[Buffer]
     looped: bool = False
 
     def body(self, body: tuple[Stmt, ...]) -> Iterator[str]:
@@ -224,7 +233,7 @@ class _Writer:
             case Map():
                 return [*map_lines(stmt, self.scope), *move_to_agprs(stmt.target.buffer, self.scope, stmt.span)]
             case Mma():
-                return mma_lines(stmt, self.scope)
+                return mma_lines(stmt, self.scope, written_out=stmt.target.buffer in self.changed)
             case Wait():
                 return self._held(stmt, self._wait(stmt))
             case Sync():

@@ -15,9 +15,9 @@ import json
 import statistics
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
-from itertools import product
 from math import inf, isnan
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,9 +30,11 @@ from moe_layers import LAYERS as ALL
 from moe_layers import Given, Layer, composed, exact, made, routed
 
 import argus
+from argus.kernels import grouped_weights, moe, moe_few
 from argus.kernels.moe_gradient import CONFIGS, FAMILIES
 from argus.ops.expert_order import ExpertOrder, expert_order
 from argus.ops.moe import sizes_of
+from argus.runtime.kernel_cache import build_program_cached, verify_program_cached
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "moe_layer_gradient_h200"
 ROUNDS, CHECKED = 5, 48
@@ -43,7 +45,7 @@ LAYERS = ALL[0], Layer("E8", 8, 14336, 4096, 2), Layer("E128", 128, 768, 2048, 8
 TOKENS = 1024, 8192
 SCHEDULES = "rows_8", "by_rows", "columns_256"
 """The schedules of the layer whose gradients are checked."""
-WORKERS = 12
+WORKERS = 14
 NAMES = "x", "w_gate_up", "w_down", "topk_weights"
 Tensors = tuple[Any, ...]
 
@@ -95,30 +97,35 @@ def gradients(torch: Any, given: Given, held: Tensors, of_result: Any, **how: An
     return torch.autograd.grad(argus.moe(*given.operands, **how), held, of_result)
 
 
-def warmed(case: tuple[str, str, str]) -> str:
-    """Verify and compile the kernels of a case, which later processes find in the cache; what went wrong, if it did."""
+Case = tuple[str, str, str]
+"""A family of programs, its key as text, and a configuration."""
+PROGRAMS = {"layer": moe.FAMILIES, "few": moe_few.FAMILIES, "gradients": FAMILIES, "matrices": grouped_weights.FAMILIES}
+
+
+def cases() -> list[Case]:
+    """All programs that gradients of layers take."""
+    wanted = {"layer": SCHEDULES[1:], "few": SCHEDULES[:1], "gradients": tuple(CONFIGS)}
+    wanted["matrices"] = tuple(grouped_weights.CONFIGS)
+    return [(name, str(key), each) for name, configs in wanted.items() for key in PROGRAMS[name] for each in configs]
+
+
+def prepared(solver: str | None, case: Case) -> str:
+    """Verify and compile a program, which later processes find in the cache; what went wrong, if it did."""
+    name, key, config = case
+    traced = next(each for own, each in PROGRAMS[name].items() if str(own) == key).trace(config)
     try:
-        called(*case)
+        with argus.use_solver(solver) if solver else nullcontext():
+            verdict = verify_program_cached(traced).verdict
+        build_program_cached(traced)
     except argus.ArgusError as problem:
         return f"{case}: {problem}"
-    return ""
+    return "" if verdict == "proved" else f"{case}: {verdict}"
 
 
-def called(kind: str, activation: str, config: str) -> None:
-    """Compute some gradients."""
-    torch: Any = import_module("torch")
-    large = config == "columns_256"
-    for columns in (64, 200):
-        layer = Layer("", 1 if large else 4, columns, 2 * columns, 2)
-        given, held = leaves(made(torch, layer, 300 if large else 8, "uniform", getattr(torch, kind), distinct=False))
-        gradients(torch, given, held, torch.randn_like(given.x), activation=activation, config=config)
-    torch.cuda.synchronize()
-
-
-def warm() -> None:
-    cases = list(product(("bfloat16", "float16"), ("silu", "gelu"), SCHEDULES))
+def prepare(solver: str | None) -> None:
     with ProcessPoolExecutor(WORKERS, get_context("spawn")) as pool:
-        print(*filter(None, pool.map(warmed, cases)), sep="\n", flush=True)
+        for trouble in filter(None, pool.map(partial(prepared, solver), cases())):
+            print(trouble, flush=True)
 
 
 def is_right(torch: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
@@ -289,10 +296,16 @@ def main() -> int:
     parser.add_argument("--tokens", type=lambda text: tuple(map(int, text.split(","))), default=TOKENS)
     parser.add_argument("--ways", type=lambda text: text.split(","), default=["uniform", "zipf"])
     parser.add_argument("--out", type=Path, default=FOLDER)
+    parser.add_argument("--solver", help="by which kernels are verified, in place of the portfolio")
     chosen = parser.parse_args()
+    prepare(chosen.solver)
+    with argus.use_solver(chosen.solver) if chosen.solver else nullcontext():
+        return measured(chosen)
+
+
+def measured(chosen: argparse.Namespace) -> int:
     torch: Any = import_module("torch")
     torch.manual_seed(0)
-    warm()
     good = [is_right(torch, chosen.checked), repeats(torch), refuses(torch)]
     rows: list[dict[str, Any]] = []
     for layer in LAYERS:

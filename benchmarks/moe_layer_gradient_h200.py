@@ -30,7 +30,7 @@ from moe_layers import LAYERS as ALL
 from moe_layers import Given, Layer, composed, exact, made, routed
 
 import argus
-from argus.kernels import grouped_weights, moe, moe_few
+from argus.kernels import grouped_weights, moe
 from argus.kernels.moe_gradient import CONFIGS, FAMILIES
 from argus.ops.expert_order import ExpertOrder, expert_order
 from argus.ops.moe import sizes_of
@@ -43,7 +43,7 @@ CLOSE = {"torch.bfloat16": 2e-2, "torch.float16": 3e-3}
 LAYERS = ALL[0], Layer("E8", 8, 14336, 4096, 2), Layer("E128", 128, 768, 2048, 8)
 """As DeepSeek-V2-Lite's, Mixtral 8x7B's and Qwen3-30B-A3B's."""
 TOKENS = 1024, 8192
-SCHEDULES = "rows_8", "by_rows", "columns_256"
+SCHEDULES = "rows_16", "by_rows", "columns_256"
 """The schedules of the layer whose gradients are checked."""
 WORKERS = 14
 NAMES = "x", "w_gate_up", "w_down", "topk_weights"
@@ -99,13 +99,12 @@ def gradients(torch: Any, given: Given, held: Tensors, of_result: Any, **how: An
 
 Case = tuple[str, str, str]
 """A family of programs, its key as text, and a configuration."""
-PROGRAMS = {"layer": moe.FAMILIES, "few": moe_few.FAMILIES, "gradients": FAMILIES, "matrices": grouped_weights.FAMILIES}
+PROGRAMS = {"layer": moe.FAMILIES, "gradients": FAMILIES, "matrices": grouped_weights.FAMILIES}
 
 
 def cases() -> list[Case]:
     """All programs that gradients of layers take."""
-    wanted = {"layer": SCHEDULES[1:], "few": SCHEDULES[:1], "gradients": tuple(CONFIGS)}
-    wanted["matrices"] = tuple(grouped_weights.CONFIGS)
+    wanted = {"layer": SCHEDULES, "gradients": tuple(CONFIGS), "matrices": tuple(grouped_weights.CONFIGS)}
     return [(name, str(key), each) for name, configs in wanted.items() for key in PROGRAMS[name] for each in configs]
 
 

@@ -8,7 +8,7 @@ from math import prod
 
 from attrs import evolve
 
-from argus.kernels import cost_gfx942, grouped_fp8_cdna3, layouts, streamk_cdna3
+from argus.kernels import cost_gfx942, fp8_cdna3, grouped_fp8_cdna3, layouts, streamk_cdna3, streamk_scaled_cdna3
 from argus.kernels import grouped as grouped_kernels
 from argus.kernels.attention import CDNA3
 from argus.kernels.config_names import name_of
@@ -63,7 +63,12 @@ def scaled(m: int, n: int, k: int, *, scales: Scales) -> str:
         return select_blocks(m, n, k)
     if scales == "rows" and k >= MOST_INTEGERS:
         raise no_kernel("scaled_matmul", _TARGET, f"of int8 with K = {k}: i32 holds sums of fewer than 2^17 products")
-    return select(m, n, k, "i8" if scales == "rows" else "e4m3fnuz", _TARGET)
+    single = select(m, n, k, "i8" if scales == "rows" else "e4m3fnuz", _TARGET)
+    if scales == "rows":
+        return single
+    known = {name: each for name, each in streamk_scaled_cdna3.CONFIGS.items() if each.wide == (n % _WHOLE == 0)}
+    parts = cost_gfx942.cheapest_in_parts(known, {single: fp8_cdna3.CONFIGS[single]}, m, n, k // 2)
+    return parts or single
 
 
 def select_blocks(m: int, n: int, k: int) -> str:

@@ -11,6 +11,8 @@ from attrs import frozen
 from argus.core.dsl.kernel import Template
 from argus.kernels import fp8, fp8_blocks, fp8_blocks_cdna3, fp8_cdna3, i8_cdna3
 from argus.kernels.fp8_blocks import BLOCK
+from argus.kernels.streamk_scaled_cdna3 import gemm_fp8_fnuz_streams
+from argus.language import ProgramTemplate
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
 from argus.ops.choice import Scales
 from argus.ops.element_types import element_name, no_kernel
@@ -52,15 +54,24 @@ Sizes = tuple[tuple[str, int], ...]
 
 @frozen
 class Family:
-    """A kernel family. element: of the operands, as torch names it. scales: what has a scale each."""
+    """A kernel family. element: of the operands, as torch names it. scales: what has a scale each. parts: the program
+    of the same products that divides K.
+    """
 
     template: Template
     configs: Mapping[str, object]
     element: str
     scales: Scales
+    parts: ProgramTemplate | None = None
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The names of all schedules."""
+        return (*self.configs, *(() if self.parts is None else self.parts.configs))
 
     def traced(self, config: str) -> Traced:
-        return self.template.trace(config), self.template.function.__module__
+        of = self.template if config in self.configs or self.parts is None else self.parts
+        return of.trace(config), of.function.__module__
 
     def sizes(self, m: int, n: int, k: int) -> Sizes:
         own = (("M", m), ("N", n), ("K", k))
@@ -110,7 +121,7 @@ BLOCKS = Family(fp8_blocks.gemm_fp8_blocks, fp8_blocks.CONFIGS, _E4M3, "blocks")
 FAMILIES: Mapping[str, tuple[Family, ...]] = {
     "sm_90a": (WHOLE, BLOCKS),
     "gfx942": (
-        Family(fp8_cdna3.gemm_fp8_fnuz, fp8_cdna3.CONFIGS, _FNUZ, "whole"),
+        Family(fp8_cdna3.gemm_fp8_fnuz, fp8_cdna3.CONFIGS, _FNUZ, "whole", gemm_fp8_fnuz_streams),
         Family(fp8_blocks_cdna3.gemm_fp8_fnuz_blocks, fp8_blocks_cdna3.CONFIGS, _FNUZ, "blocks"),
         Family(i8_cdna3.gemm_i8_scaled, i8_cdna3.CONFIGS, _INT8, "rows"),
     ),
@@ -195,8 +206,8 @@ def _choose(tensors: Four, config: str | None) -> tuple[Family, str]:
     family = _family(tensors, (m, n, k))
     kernels = kernels_for("scaled_matmul", a)
     chosen = kernels.choose(m, n, k, scales=family.scales) if config is None else config
-    if chosen not in family.configs:
-        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(family.configs)}")
+    if chosen not in family.known:
+        _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(family.known)}")
     return family, chosen
 
 

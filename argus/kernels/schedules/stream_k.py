@@ -16,6 +16,7 @@ from operator import mul
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import matrix_of
+from argus.kernels.schedules.epilogues import Epilogue, identity
 from argus.language import (
     Int,
     Tensor,
@@ -26,7 +27,6 @@ from argus.language import (
     ceil_div,
     copy,
     eq,
-    f32,
     gfx942,
     global_store,
     load,
@@ -119,10 +119,10 @@ class Reduction:
         return 4 * self.threads // self.columns
 
 
-def reduce_parts(part: Tensor, C: Tensor, cfg: Reduction, depth: Int) -> None:
+def reduce_parts(part: Tensor, C: Tensor, cfg: Reduction, depth: Int, epilogue: Epilogue = identity) -> None:
     """C = the sum of all blocks' partial sums of each tile, which together cover every k below `depth` once.
 
-    If C is a batch, C[z] is the sum of those of product z.
+    If C is a batch, C[z] is the sum of those of product z. epilogue: of the sums, for matrices alone.
     """
     (*batch, M, N), runs, tile = C.shape, cfg.runs, (cfg.rows, cfg.columns)
     rows, columns = runs.tiles(M, N)
@@ -134,15 +134,18 @@ def reduce_parts(part: Tensor, C: Tensor, cfg: Reduction, depth: Int) -> None:
     via = None if cfg.vectors else tuple(each for each in global_store if each.vector_bits == C.dtype.bits)
     runs.assume_workspace(part, M, N)
     first, last = t * runs.chunks // runs.run, (t * runs.chunks + runs.chunks - 1) // runs.run
-    total = zeros(f32, by)
+    total = zeros(part.dtype, by)
     for p in loop(first, last + 1, unroll=None if cfg.waits else _AT_ONCE):
         one = load(part[(*z, p, t - runs.first(p))].tile(tile, (r, c)), by)
         if cfg.waits:
             vmem.wait(0)
         total += one
     assert_covers(total.tag.k, 0, depth)
-    m, n = t // columns, t % columns
-    copy(total.to(C.dtype), matrix_of(C, z).tile(tile, (m * high + r, n * wide + c)), via=via, edge=0)
+    at = t // columns * high + r, t % columns * wide + c
+    made = epilogue(total, at)
+    if cfg.waits and epilogue is not identity:
+        vmem.wait(0)  # of the epilogue's operands
+    copy(made().to(C.dtype), matrix_of(C, z).tile(tile, at), via=via, edge=0)
     if batch:
         assert_written_once(C, lambda z, m, n: dict(z=z, m=m, n=n))
     else:

@@ -72,6 +72,7 @@ def test_every_file_with_configurations_is_listed() -> None:
     assert modules == {
         *("batched", "cdna3_split", "epilogues", "fp8", "fp8_blocks", "fp8_blocks_cdna3", "fp8_cdna3"),
         *("fused", "gated", "gemm", "i8_cdna3", "layouts", "residual", "streamk", "streamk_cdna3"),
+        "streamk_scaled_cdna3",
     }
     assert all(min(tile_of(each.value)) > 0 for each in SHIPPED.values())
 

@@ -146,6 +146,13 @@ def scaled(rocm: RocmTorch, m: int, n: int, k: int) -> None:
 
 
 @pytest.mark.share(5, among="operators on the processor")
+def test_products_of_scaled_8_bit_numbers_of_a_deep_k_are_in_parts(rocm: RocmTorch) -> None:
+    scaled(rocm, 9, 23, 8256)
+    assert [name for name, _ in rocm.stub.launches] == ["fnuz_parts_", "fnuz_sum_"]
+    assert not rocm.stub.findings
+
+
+@pytest.mark.share(5, among="operators on the processor")
 def test_products_of_scaled_8_bit_numbers(rocm: RocmTorch) -> None:
     scaled(rocm, 40, 23, 48)
     scaled(rocm, 40, 23, 48)  # by the launch that is ready

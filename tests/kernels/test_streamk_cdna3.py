@@ -214,7 +214,20 @@ def test_parts_that_are_added_before_they_are_written_are_refused() -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("name", "code"), [("added before it is loaded", "I2"), ("no barrier between tiles", "I2")])
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("a part is added twice", "I34"),
+        ("the first part is left out", "I34"),
+        ("a part of the block after", "I37"),
+        ("parts of another product", "I4"),
+        ("added before it is loaded", "I31"),
+        ("parts overlap by an iteration", "I34"),
+        ("rows of C are half vectors", "I19"),
+        ("B of another product", "I2"),
+        ("no barrier between tiles", "I36"),
+    ],
+)
 def test_a_twin_is_refuted_by_a_run(name: str, code: str) -> None:
     (family, config), module, edit = TWINS[name]
     verdict = verify_program(twin(FAMILIES[family], config, module, edit), solver="z3").verdict

@@ -8,7 +8,15 @@ from math import prod
 
 from attrs import evolve
 
-from argus.kernels import cost_gfx942, fp8_cdna3, grouped_fp8_cdna3, layouts, streamk_cdna3, streamk_scaled_cdna3
+from argus.kernels import (
+    cost_gfx942,
+    fp8_cdna3,
+    grouped_fp8_cdna3,
+    i8_cdna3,
+    layouts,
+    streamk_cdna3,
+    streamk_scaled_cdna3,
+)
 from argus.kernels import grouped as grouped_kernels
 from argus.kernels.attention import CDNA3
 from argus.kernels.config_names import name_of
@@ -63,11 +71,14 @@ def scaled(m: int, n: int, k: int, *, scales: Scales) -> str:
         return select_blocks(m, n, k)
     if scales == "rows" and k >= MOST_INTEGERS:
         raise no_kernel("scaled_matmul", _TARGET, f"of int8 with K = {k}: i32 holds sums of fewer than 2^17 products")
-    single = select(m, n, k, "i8" if scales == "rows" else "e4m3fnuz", _TARGET)
-    if scales == "rows":
-        return single
-    known = {name: each for name, each in streamk_scaled_cdna3.CONFIGS.items() if each.wide == (n % _WHOLE == 0)}
-    parts = cost_gfx942.cheapest_in_parts(known, {single: fp8_cdna3.CONFIGS[single]}, m, n, k // 2)
+    kind, of = ("i8", i8_cdna3.CONFIGS) if scales == "rows" else ("e4m3fnuz", fp8_cdna3.CONFIGS)
+    single, wide = select(m, n, k, kind, _TARGET), n % _WHOLE == 0
+    known = {
+        name: each
+        for name, each in streamk_scaled_cdna3.CONFIGS.items()
+        if each.wide == wide and (scales != "rows" or k <= streamk_scaled_cdna3.longest_sum(each))
+    }
+    parts = cost_gfx942.cheapest_in_parts(known, {single: of[single]}, m, n, k // 2) if known else None
     return parts or single
 
 

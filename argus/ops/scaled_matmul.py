@@ -11,7 +11,7 @@ from attrs import frozen
 from argus.core.dsl.kernel import Template
 from argus.kernels import fp8, fp8_blocks, fp8_blocks_cdna3, fp8_cdna3, i8_cdna3
 from argus.kernels.fp8_blocks import BLOCK
-from argus.kernels.streamk_scaled_cdna3 import gemm_fp8_fnuz_streams
+from argus.kernels.streamk_scaled_cdna3 import gemm_fp8_fnuz_streams, gemm_i8_scaled_streams
 from argus.language import ProgramTemplate
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
 from argus.ops.choice import Scales
@@ -123,7 +123,7 @@ FAMILIES: Mapping[str, tuple[Family, ...]] = {
     "gfx942": (
         Family(fp8_cdna3.gemm_fp8_fnuz, fp8_cdna3.CONFIGS, _FNUZ, "whole", gemm_fp8_fnuz_streams),
         Family(fp8_blocks_cdna3.gemm_fp8_fnuz_blocks, fp8_blocks_cdna3.CONFIGS, _FNUZ, "blocks"),
-        Family(i8_cdna3.gemm_i8_scaled, i8_cdna3.CONFIGS, _INT8, "rows"),
+        Family(i8_cdna3.gemm_i8_scaled, i8_cdna3.CONFIGS, _INT8, "rows", gemm_i8_scaled_streams),
     ),
 }
 """By target; at most one for each type of elements and what has scales. One of blocks comes after that of matrices,

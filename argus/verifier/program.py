@@ -18,7 +18,7 @@ from argus.core.proof.outputs.program_claims import Claimed, program_equality_ob
 from argus.core.proof.outputs.program_context import ProgramContext
 from argus.core.proof.outputs.program_tags import program_tags
 from argus.core.proof.values.content import Number, TensorContent, TensorData, Top
-from argus.core.proof.values.held.between import Left, value_before
+from argus.core.proof.values.held.between import Left, value_before, with_integers
 from argus.core.query import Budget
 from argus.core.values.expr import Expr
 from argus.core.values.formula_text import formula_text
@@ -157,6 +157,10 @@ def _formulas(
 def _claims(site: ProgramLaunch, values: Mapping[Buffer, Left | str]) -> Iterator[Claimed]:
     """The program's claims about tensors that the launch writes last."""
     before, _ = _formulas(site, values)
+    written = {given for launch in site.launches for given in _written_tensors(launch)}
+    unwritten = {each.name for each in site.program.parameters if each.dtype.family == "int" and each not in written}
+    read = unwritten - _renamed(site.own)
+    before = {buffer: with_integers(value, read) for buffer, value in before.items()}
     roundings = frozenset(each for left in values.values() if isinstance(left, Left) for each in left.roundings)
     for stmt, claim in site.claims:
         output = next(buffer for buffer, given in site.own.arguments.items() if given is claim.view.buffer)

@@ -11,49 +11,87 @@ import pytest
 from attrs import evolve
 from ml_dtypes import bfloat16, float8_e4m3fnuz
 
+from argus.core.ir import Map
+from argus.core.proof.values import integer_sums
 from argus.core.query import Budget
-from argus.core.verdict import Proved
+from argus.core.verdict import Proved, Unknown
 from argus.emit.build import build
 from argus.emit.hip.resource_report import ResourceReport
 from argus.interp.programs import run_program
-from argus.kernels import fp8_cdna3
+from argus.kernels import fp8_cdna3, streamk_scaled_cdna3
 from argus.kernels.cost_gfx942 import microseconds, microseconds_in_parts
 from argus.kernels.schedules import epilogues, stream_cdna3, stream_k
-from argus.kernels.streamk_scaled_cdna3 import CONFIGS, gemm_fp8_fnuz_streams
+from argus.kernels.schedules.cdna3_interleaved import MOST_INTEGERS
+from argus.kernels.schedules.stream_cdna3 import Cdna3Stream
+from argus.kernels.streamk_scaled_cdna3 import CONFIGS, gemm_fp8_fnuz_streams, gemm_i8_scaled_streams
 from argus.ops.choice_gfx942 import scaled
 from argus.runtime.machine.validate import validate_code
 from argus.verifier.program import verify_program
 from tests.kernels.twins import Edit, twin
 
 UNBOUNDED = evolve(Budget(), runs=0)
-SUMS = "total(lambda k: A[i0, k] * B[i1, k], over=K)"
+CLAIMED = {
+    gemm_fp8_fnuz_streams.name: "scale_a[0] * scale_b[0] * total(lambda k: A[i0, k] * B[i1, k], over=K)",
+    gemm_i8_scaled_streams.name: "scale_a[i0] * scale_b[i1] * "
+    "total(lambda k: scalar(A[i0, k]) * scalar(B[i1, k]), over=K)",
+}
+FAMILIES = {each.name: each for each in (gemm_fp8_fnuz_streams, gemm_i8_scaled_streams)}
+INTEGERS = gemm_i8_scaled_streams.name
+ALL = [(family, config) for family in FAMILIES for config in CONFIGS]
 
 
-@pytest.mark.share(12)
-@pytest.mark.parametrize("config", CONFIGS)
-def test_each_output_is_its_formula(config: str) -> None:
-    verdict = verify_program(gemm_fp8_fnuz_streams.trace(config), solver="z3", budget=UNBOUNDED).verdict
+@pytest.mark.share(24)
+@pytest.mark.parametrize(("family", "config"), ALL)
+def test_each_output_is_its_formula(family: str, config: str) -> None:
+    verdict = verify_program(FAMILIES[family].trace(config), solver="z3", budget=UNBOUNDED).verdict
 
     assert isinstance(verdict, Proved), verdict
-    assert f"scale_a[0] * scale_b[0] * {SUMS}" in verdict.results[1]
+    assert CLAIMED[family] in verdict.results[1]
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("config", CONFIGS)
-def test_cvc5_proves_it(config: str) -> None:
-    made = gemm_fp8_fnuz_streams.trace(config)
+@pytest.mark.parametrize(("family", "config"), ALL)
+def test_cvc5_proves_it(family: str, config: str) -> None:
+    made = FAMILIES[family].trace(config)
     assert isinstance(verify_program(made, solver="cvc5", budget=UNBOUNDED).verdict, Proved)
 
 
-@pytest.mark.share(14)
-@pytest.mark.parametrize("config", CONFIGS)
-def test_machine_code_spills_nothing_and_agrees_with_the_interpreter(config: str, tmp_path: Path) -> None:
+def whatever_i32_holds_of_one_sum(cfg: Cdna3Stream) -> int:
+    del cfg
+    return MOST_INTEGERS - 1
+
+
+def is_never_one(stmt: Map) -> bool:
+    del stmt
+    return False
+
+
+def test_sums_of_parts_may_not_reach_the_end_of_i32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A K below 2^17 suffices for one sum, but parts together have K rounded up."""
+    monkeypatch.setattr(streamk_scaled_cdna3, "longest_sum", whatever_i32_holds_of_one_sum)
+    verdict = verify_program(gemm_i8_scaled_streams.trace("parts_4"), solver="z3", budget=UNBOUNDED).verdict
+    assert isinstance(verdict, Unknown)
+    assert "the sums in `total` fit i32" in verdict.reason
+
+
+@pytest.mark.nightly
+def test_running_sums_that_are_not_asked_to_fit_would_be_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mutation that slips past without the obligation."""
+    monkeypatch.setattr(streamk_scaled_cdna3, "longest_sum", whatever_i32_holds_of_one_sum)
+    monkeypatch.setattr(integer_sums, "is_running_sum", is_never_one)
+    verdict = verify_program(gemm_i8_scaled_streams.trace("parts_4"), solver="z3", budget=UNBOUNDED).verdict
+    assert isinstance(verdict, Proved)
+
+
+@pytest.mark.share(24)
+@pytest.mark.parametrize(("family", "config"), ALL)
+def test_machine_code_spills_nothing_and_agrees_with_the_interpreter(family: str, config: str, tmp_path: Path) -> None:
     known = CONFIGS[config]
     sizes, runs = {"M": 131, "N": 140 if known.wide else 141, "K": 400}, known.runs
     tiles = ceil(sizes["M"] / runs.rows) * ceil(sizes["N"] / runs.columns)
     sizes |= {"P": ceil(tiles * known.chunks / known.run), "S": runs.max_tiles, "R": runs.rows, "W": runs.columns}
     sizes["depth"] = sizes["K"]
-    for launch in gemm_fp8_fnuz_streams.trace(config).launches:
+    for launch in FAMILIES[family].trace(config).launches:
         report = build(launch.kernel, directory=tmp_path).report
         assert isinstance(report, ResourceReport)
         assert (report.spills, report.scratch_bytes) == (False, 0)
@@ -77,6 +115,19 @@ def test_the_interpreter_computes_the_product(config: str) -> None:
     assert np.array_equal(found.arrays["C"], wanted.astype(bfloat16))
 
 
+def test_sums_of_integers_in_parts_are_exact() -> None:
+    random, (m, n, k) = np.random.default_rng(0), (40, 72, 400)
+    a, b = (random.integers(-128, 128, (rows, k), np.int8) for rows in (m, n))
+    given = {"A": a, "B": b, "C": np.zeros((m, n), bfloat16)}
+    given |= {"scale_a": np.ones(m, np.float32), "scale_b": np.full(n, 2.0**-10, np.float32)}
+    found = run_program(gemm_i8_scaled_streams.trace("parts_3"), {"M": m, "N": n, "K": k}, given)
+
+    assert found.violations == ()
+    exact = a.astype(np.int64) @ b.T.astype(np.int64)
+    wanted = exact.astype(np.float32) * np.float32(2.0**-10)
+    assert np.array_equal(found.arrays["C"], wanted.astype(bfloat16))
+
+
 EDITS: dict[str, tuple[ModuleType, Edit]] = {
     "a part is added twice": (stream_k, ("total += one", "total += one + one")),
     "the first part is left out": (stream_k, ("loop(first, last + 1,", "loop(first + 1, last + 1,")),
@@ -90,10 +141,13 @@ EDITS: dict[str, tuple[ModuleType, Edit]] = {
 }
 
 
-@pytest.mark.share(9)
-@pytest.mark.parametrize("name", EDITS)
-def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
-    made = twin(gemm_fp8_fnuz_streams, "runs_2_of_3", *EDITS[name])
+BOTH = [(family, name) for family in FAMILIES for name in EDITS if (family, name) != (INTEGERS, "one scale alone")]
+
+
+@pytest.mark.share(18)
+@pytest.mark.parametrize(("family", "name"), BOTH)
+def test_a_twin_of_one_edit_is_not_proved(family: str, name: str) -> None:
+    made = twin(FAMILIES[family], "runs_2_of_3", *EDITS[name])
     assert not isinstance(verify_program(made, solver="z3", budget=UNBOUNDED).verdict, Proved), name
 
 
@@ -112,6 +166,7 @@ def test_k_is_divided_where_that_is_predicted_to_be_faster(shape: tuple[int, int
     """The model is of 16-bit elements, of which as many bytes are half as many."""
     m, n, k = shape
     found = scaled(*shape, scales="whole")
+    assert found == scaled(*shape, scales="rows")
     assert (found if found in CONFIGS else None) == config
     if config is not None:
         time = microseconds_in_parts(CONFIGS[config], m, n, k // 2)

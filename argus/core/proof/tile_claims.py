@@ -51,7 +51,7 @@ def _obligations(flow: ValueFlow, others: ProgramContext) -> Iterator[Obligation
         yield from flow.said_obligations(equality_claims.proved_outputs(flow, proofs))
         yield from claims.operand_obligations(flow)
         yield from factor_obligations(flow)
-    yield from integer_sum_obligations(flow)
+    yield from integer_sum_obligations(flow, others.integers)
     yield from claims.assertion_obligations(flow, proofs, masked=not by_formulas)
     yield from reads.arrival_obligations(flow)
 

@@ -1,4 +1,4 @@
-"""Obligations that sums of integer products fit the type of their accumulator (I28).
+"""Obligations that sums of integers fit the type of their accumulator (I28): of products, and running ones.
 
 Such sums wrap around, and addition modulo 2^n is associative: wherever the exact sum fits, what was added has its
 value, in whatever order. So a sum is exact where it is read, whether or not parts of it would have fitted.
@@ -6,34 +6,41 @@ value, in whatever order. So a sum is exact where it is read, whether or not par
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from argus.core import algebra
 from argus.core.index import Cond
 from argus.core.index_text import show
-from argus.core.ir import Assert, Buffer, Mma
+from argus.core.ir import Assert, Buffer, Map, Mma
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.affine import at_any_element
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation, minimisation_order
+from argus.core.proof.values.held.running_sums import is_integer, is_running_sum
 from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.values.expr import Element
 from argus.core.values.magnitudes import Magnitude, magnitude
 
 
-def integer_sum_obligations(flow: ValueFlow) -> Iterator[Obligation]:
-    """I28 wherever integer accumulators are read by other statements than products."""
-    sums = {
-        step.stmt.target.buffer
-        for step in flow.timeline.steps
-        if isinstance(step.stmt, Mma) and step.stmt.target.buffer.dtype.family == "int"
-    }
-    bits = dict(_widths(flow))
+def integer_sum_obligations(flow: ValueFlow, others: Sequence[Buffer] = ()) -> Iterator[Obligation]:
+    """I28 wherever integer accumulators are read by statements that do not add to such.
+
+    others: tensors of integers that earlier launches of a program read, by the names that values give to these.
+    """
+    statements = [step.stmt for step in flow.timeline.steps]
+    products = {each.target.buffer for each in statements if isinstance(each, Mma) and is_integer(each.target.buffer)}
+    sums = products | {each.target.buffer for each in statements if isinstance(each, Map) and is_running_sum(each)}
+    bits = {each.name: each.dtype.bits for each in others} | dict(_widths(flow))
     for step in flow.timeline.steps if sums else ():
-        if not isinstance(step.stmt, Mma | Assert):
+        if not (isinstance(step.stmt, Assert) or (isinstance(step.stmt, Map) and is_running_sum(step.stmt))):
             for access in flow.accesses.of(step):
-                if access.mode == "read" and access.view.buffer in sums:
-                    yield _fits(flow, step, access, bits)
+                if access.mode == "read" and access.view.buffer in sums and not _accumulates(step, access):
+                    yield _fits(flow, step, access, bits, refutable=access.view.buffer in products)
+
+
+def _accumulates(step: Step, access: Access) -> bool:
+    """Whether a read is that of the accumulator to which a product is added."""
+    return isinstance(step.stmt, Mma) and access.view.buffer is step.stmt.target.buffer
 
 
 def _widths(flow: ValueFlow) -> Iterator[tuple[str, int]]:
@@ -46,7 +53,8 @@ def _widths(flow: ValueFlow) -> Iterator[tuple[str, int]]:
                 yield name, each.dtype.bits
 
 
-def _fits(flow: ValueFlow, step: Step, access: Access, bits: Mapping[str, int]) -> Obligation:
+def _fits(flow: ValueFlow, step: Step, access: Access, bits: Mapping[str, int], *, refutable: bool) -> Obligation:
+    """refutable: whether a sum that does not fit is a fault; a running sum of any integers may be meant to wrap."""
     buffer, value = access.view.buffer, flow.contents.value(access)
     what = f"the sums in `{buffer.name}` fit {buffer.dtype}"
     if isinstance(value, str):
@@ -58,7 +66,9 @@ def _fits(flow: ValueFlow, step: Step, access: Access, bits: Mapping[str, int]) 
     fits = _within(found, buffer)
     goal = at_any_element(algebra.any_of((*map(algebra.negate, found.tests), fits)), access.by)
     most = show(found.most)
-    reached = found.sign and not _promises(flow) and all(flow.holds(step.context, each) for each in found.needs)
+    reached = (
+        refutable and found.sign and not _promises(flow) and all(flow.holds(step.context, each) for each in found.needs)
+    )
     if not reached and not flow.holds(step.context, goal):
         return _unknown(step, what, f"a size of at most {most} may not fit {buffer.dtype}")
     return Obligation(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
+from typing import TypeVar
 
 from attrs import frozen
 
@@ -21,9 +22,11 @@ from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Stored, interpreted
 from argus.core.proof.values.held.terms import chosen, replaced, unknown
 from argus.core.proof.values.held.unnamed import unnamed_reasons
-from argus.core.values.expr import Expr, element
-from argus.core.values.rewriting import free_symbols, integers
+from argus.core.values.expr import Element, Expr, element, expr
+from argus.core.values.rewriting import free_symbols, integers, map_parts
 from argus.core.walk import mentions, substitute, symbols, topological
+
+T = TypeVar("T")
 
 
 @frozen(eq=False)
@@ -45,6 +48,24 @@ def value_before(tensor: Buffer, left: Left | str | None, renamed: Collection[st
         return element(tensor.name, *map(algebra.coord, range(len(tensor.shape))))
     reason = left if isinstance(left, str) else renamed_integers(left.value, renamed)
     return unknown(f"the value of `{tensor.name}` between launches: {reason}") if reason else _value_of(left)
+
+
+def with_integers(value: Expr, tensors: Collection[str]) -> Expr:
+    """The value with elements of these tensors of integers as formulas, conditions and coordinates read them."""
+    known: dict[Expr, Expr] = {}
+
+    def visit(node: Expr) -> Expr:
+        if isinstance(node, Element) and node.tensor in tensors:
+            return expr(algebra.read(node.tensor, node.at))
+        if node not in known:
+            known[node] = map_parts(node, visit, _same, _same)
+        return known[node]
+
+    return visit(value)
+
+
+def _same(part: T) -> T:
+    return part
 
 
 def _value_of(left: Left | str) -> Expr:

@@ -32,6 +32,7 @@ from argus.core.proof.values.held.folds import before, reduced
 from argus.core.proof.values.held.instructions import multiplied
 from argus.core.proof.values.held.joined import of_numbers
 from argus.core.proof.values.held.moves import shuffled
+from argus.core.proof.values.held.running_sums import is_running_sum
 from argus.core.proof.values.held.senders import sent
 from argus.core.proof.values.held.shared_reads import found_by
 from argus.core.proof.values.held.tables import BoolArray, Positions, Tables, alike_columns, shape_of
@@ -174,6 +175,7 @@ class Cells:
             lambda cond: substitute(cond, thread, at),
             partial(self._rounds, step),
             Known(self.flow, step.context, self.questions).holds,
+            is_running_sum(stmt),
         )
         found = elements.of(stmt.elem)
         if dtype_of(stmt.elem) not in (None, own):

@@ -55,6 +55,7 @@ class Elements:
     condition: Callable[[Cond], Cond]
     rounds: Callable[[DType, Expr], None]
     holds: Callable[[Cond], bool]
+    running: bool = False
 
     def of(self, elem: Elem) -> Expr:
         """The value of an expression."""
@@ -84,10 +85,10 @@ class Elements:
     def _operation(self, name: str, dtype: DType, args: Sequence[Expr]) -> Expr:
         if dtype.family == "float":
             return clamped(args[0], args[1], args[2], self.holds) if name == "clamp" else fn(name, *args)
+        if name in _EXACT:
+            return extremum(name, *args)
         found = fn(name, *args)
-        if name not in _EXACT:
-            return fn(f"wrapped {dtype}", found)
-        return extremum(name, *args)
+        return found if self.running else fn(f"wrapped {dtype}", found)
 
     def _chosen(self, test: Test, then: Expr, other: Expr) -> Expr:
         match test:

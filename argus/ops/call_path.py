@@ -25,6 +25,7 @@ _UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E307", "E401"
 """Error codes for a configuration that is missing, not proved, or unsuited to the shape: try the next candidate."""
 _TYPES = {
     "f32": "float32",
+    "i32": "int32",
     "bf16": "bfloat16",
     "f16": "float16",
     "e4m3": "float8_e4m3fn",

@@ -45,7 +45,8 @@ class Tensor(Matrix):
         return evolve(self, array=self.placed(self.array))
 
     def new_empty(self, shape: tuple[int, ...], *, dtype: object = None) -> Self:
-        return self.new_full(shape, np.nan, dtype=dtype)
+        whole = str(dtype or self.dtype).startswith("torch.int")
+        return self.new_full(shape, _UNWRITTEN if whole else np.nan, dtype=dtype)
 
     def new_full(self, shape: tuple[int, ...], value: float, *, dtype: object = None) -> Self:
         kind = str(dtype or self.dtype)

@@ -186,6 +186,16 @@ def integers(rocm: RocmTorch, m: int, n: int, k: int) -> tuple[Any, ...]:
     return a, b.mT, of_a, of_b
 
 
+@pytest.mark.nightly
+def test_products_of_integers_of_a_deep_k_are_in_parts(rocm: RocmTorch) -> None:
+    a, b, of_a, of_b = operands = integers(rocm, 9, 24, 8256)
+    found = OPERATORS.scaled_matmul(*operands)
+    wanted = (of_a.wide * of_b.wide * (a.wide @ b.wide)).astype(np.float32)
+    np.testing.assert_array_equal(found.array.astype(np.float32), rounded(wanted))
+    assert [name for name, _ in rocm.stub.launches] == ["i8_parts_", "i8_sum_"]
+    assert not rocm.stub.findings
+
+
 @pytest.mark.share(5, among="operators on the processor")
 @pytest.mark.parametrize(("m", "n", "k"), [(40, 23, 48), (1, 1, 16)])
 def test_products_of_integers_with_scales_of_rows_and_columns(rocm: RocmTorch, m: int, n: int, k: int) -> None:

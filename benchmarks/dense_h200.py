@@ -32,7 +32,9 @@ import argus
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Program
 from argus.kernels import padded
-from argus.ops.choice import candidates, stream_candidates
+from argus.kernels.cost_sm_90a import Known, microseconds
+from argus.ops.choice import candidates
+from argus.ops.choice_fitted import few_candidates, stream_candidates
 from argus.ops.choice_unaligned import COPIED
 from argus.ops.matmul import candidate
 from argus.runtime.gpu.timing import DUTY_CYCLED, SUSTAINED, Stopwatch, time_interleaved
@@ -43,6 +45,12 @@ FOLDER = Path(__file__).resolve().parent.parent / "build" / "dense_h200"
 FAMILY = "gemm_nt"
 SEED, COUNT, MOST, LEAST = 2026, 200, 16384, 16
 """Of the shapes: M from 1 to MOST, N and K from LEAST to MOST."""
+NAMED = (
+    *((8, 10240, 8192), (128, 128, 131072), (1000, 1000, 1000), (32, 8192, 28672), (384, 11008, 4096)),
+    *((128, 8192, 8192), (300, 7168, 7168), (64, 1024, 32768), (129, 11008, 4096), (200, 5120, 13824)),
+    *((384, 384, 65536), (512, 512, 16384), (48, 6144, 4096), (65, 4096, 4096), (100, 10240, 5120), (1024, 1024, 1024)),
+)
+"""Sixteen that language models and deep products have, or that have been slow."""
 SUM = evolve(SUSTAINED, burst=6.0, lead=1)
 """As `SUSTAINED`, in shorter bursts."""
 ROUNDS, LOW, SHOWN = 5, 0.90, 30
@@ -50,6 +58,8 @@ SETS, SMALL = 16, 2 << 20
 """The most sets of operands in rotation, and bytes of a set below which two do, as 16 would stay in L2 just as well."""
 CALLS, FAR, LAUNCH = 10, 1.6, 12e-6
 """Calls of a brief burst; how many times slower than the fastest a candidate is left at that; a call's host seconds."""
+MADE = 24
+"""The most configurations of each kind that are made for a shape and searched."""
 SLACK, ROOM = 3.0, 2 << 30
 """Microseconds that a call alone may take longer than in a burst; the most bytes of a candidate's workspaces."""
 Shape = tuple[int, int, int]
@@ -210,9 +220,21 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def every(shapes: Sequence[Shape]) -> list[str]:
-    """The autotuner's candidates, those of split-K in a workspace, and products of copies."""
-    streams = {name for shape in shapes for name in stream_candidates(*shape)}
-    return [*tuning_candidates(), *sorted(streams), *(f"{COPIED}{name}" for name in padded.FAMILIES[FAMILY].configs)]
+    """The autotuner's candidates, those made for the shapes, and products of copies."""
+    made = {name for shape in shapes for name in made_for(shape)}
+    return list(dict.fromkeys([*general(), *sorted(made)]))
+
+
+def general() -> list[str]:
+    """Candidates for all shapes."""
+    return [*tuning_candidates(), *(f"{COPIED}{name}" for name in padded.FAMILIES[FAMILY].configs)]
+
+
+@cache
+def made_for(shape: Shape) -> list[str]:
+    """The configurations made for a shape that the model expects to be the fastest, of each kind."""
+    kinds: tuple[Mapping[str, Known], ...] = few_candidates(*shape), stream_candidates(*shape)
+    return [name for known in kinds for name in sorted(known, key=lambda n: microseconds(known[n], *shape))[:MADE]]
 
 
 def search(shapes: Sequence[Shape], names: Sequence[str], out: Path, *, unproved: bool) -> int:
@@ -225,8 +247,8 @@ def search(shapes: Sequence[Shape], names: Sequence[str], out: Path, *, unproved
         case, took = Case(torch, shape), dict[str, tuple[float, float]]()
         peer = watch.both(case.peer())
         first = [name for name in chosen(shape) if name in kernels][:1]
-        own = stream_candidates(*shape).keys() | wanted
-        others = (name for name in kernels if name not in first and (not name.startswith("stream") or name in own))
+        own = dict.fromkeys([*made_for(shape), *chosen(shape), *general()])
+        others = (name for name in own if name in kernels and name not in first)
         for name in (*first, *others):
             found = _timed(case, watch, kernels[name], min((each for each, _ in took.values()), default=math.inf))
             if found is None:
@@ -318,12 +340,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--shapes", type=shapes_of, default=[], help="MxNxK,..., instead of random ones")
+    parser.add_argument("--named", action="store_true", help="the sixteen named ones, instead of random ones")
     parser.add_argument("--names", type=Path, help="a file of candidates, one a line, instead of the autotuner's")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--unproved", action="store_true", help="build without verifying, for experiments")
     asked = parser.parse_args()
-    shapes = asked.shapes or drawn(asked.seed, asked.count)
+    shapes = asked.shapes or (NAMED if asked.named else drawn(asked.seed, asked.count))
     if asked.part == "selected":
         return selected(shapes, asked.rounds, asked.out, unproved=asked.unproved)
     names = asked.names.read_text("utf-8").split() if asked.names else every(shapes)

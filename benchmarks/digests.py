@@ -129,7 +129,7 @@ def chosen(select: Callable[..., object], shapes: list[tuple[int, int, int]]) ->
 
 def selectors() -> Iterator[tuple[str, Callable[..., object]]]:
     yield from (("fp8", choice.select_fp8), ("fp8_blocks", choice.select_fp8_blocks))
-    yield from (("fused", choice.select_fused), ("streamk", choice.select_stream_k))
+    yield from (("fused", choice.select_fused), ("streamk", choice.select_fitted))
     for target in ("sm_90a", "gfx942"):
         yield f"gemm_{target}", partial(choice.select, dtype="bf16", target=target)
     for a, b in ((False, True), (True, False), (True, True)):

@@ -124,10 +124,10 @@ def random_search(times: Times, seed: int) -> Costs:
 def perturbed(costs: Costs, drawn: random.Random, width: float) -> Costs:
     factor = math.exp(drawn.gauss(0, width))
     name = drawn.choice([*(each for each, value in asdict(costs).items() if not isinstance(value, dict)), *costs.step])
-    if name == "astray":
-        changed = drawn.randrange(len(costs.astray))
-        low, middle, high = (each * (factor if i == changed else 1) for i, each in enumerate(costs.astray))
-        return evolve(costs, astray=(low, middle, high))
+    if name in ("astray", "strayed"):
+        before: tuple[float, ...] = getattr(costs, name)
+        changed = drawn.randrange(len(before))
+        return evolve(costs, **{name: tuple(each * (factor if i == changed else 1) for i, each in enumerate(before))})
     if isinstance(name, int):
         return evolve(costs, step={**costs.step, name: costs.step[name] * factor})
     return evolve(costs, **{name: getattr(costs, name) * factor})

@@ -7,14 +7,15 @@ operand traffic from L2. `benchmarks/dense_h200.py search` measures, `benchmarks
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil
+from math import ceil, inf
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-from argus.kernels.schedules.hopper import Hopper
+from argus.kernels.schedules.hopper import RESIDENT, Hopper
 from argus.kernels.schedules.skinny import Skinny
 from argus.kernels.schedules.split import Split
 from argus.kernels.schedules.staged import Staged
+from argus.kernels.schedules.stream_k import Reduction
 from argus.kernels.streamk import Stream
 
 PROCESSORS = 132
@@ -24,11 +25,9 @@ _ELEMENT = 2
 _SLICE = 64
 """Elements of K per `step`."""
 _FEWEST = 3
-_ROWS, _HALF = 128, 64
+_ROWS, _HALF, _PAIR = 128, 64, 2
 _TWO = 115_712
 """Bytes of shared memory per CTA with which two CTAs fit on an SM."""
-_RESIDENT = {8: 15, 4: 32}
-"""Clusters of so many CTAs that run at a time, where that is fewer than SMs for them: a cluster's SMs share a GPC."""
 
 
 Known = Hopper | Skinny | Split | Staged | Stream
@@ -46,17 +45,19 @@ class Costs:
     than it loads others.
 
     store: time to store one box of a tile's columns. single: time to store 64 x 64 of a tile of C^T by single elements,
-    shared: by the CTAs of a cluster, each its part. tile: of a tile without a box.
+    singly: by one warpgroup alone; shared: by the CTAs of a cluster, each its part. tile: of a tile without a box.
 
     launch: fixed time of a launch; once: of one whose clusters have a tile each, or a part of it; least: of CTAs of one
-    warpgroup. memory, cache: bytes per microsecond from
-    memory and from L2. astray: how much longer L2 takes for rows that begin at odd multiples of 64, 32 and 16 bytes.
+    warpgroup. clustered, fours: in addition, of one with clusters that share tiles, and with more than two CTAs in
+    each. memory, cache: bytes per microsecond from memory and from L2; port: into an SM, those by multicast too.
+    astray: how much longer L2 takes for rows that begin at odd multiples of 64, 32 and 16 bytes; strayed: an SM.
     held: bytes of operands that are read from memory once. out: time to write C, relative to reading as many bytes.
     overlap: exponent of the norm.
 
     exchange: with split-K, time to exchange the partial sums of 128 x 128 of a tile within a cluster; meet: time of the
     cluster's barrier. exchange is None if it has not been measured. spill: time to store those sums to a workspace;
-    second: of the launch that adds them, each: for each part of a tile, reduce: bytes that it adds in a microsecond.
+    second: of the launch that adds them, each: for each of its loads in turn, reduce: bytes that it adds in a
+    microsecond.
     """
 
     step: Mapping[int, float]
@@ -70,14 +71,19 @@ class Costs:
     pad: float
     store: float
     single: float
+    singly: float
     shared: float
     tile: float
     launch: float
     once: float
     least: float
+    clustered: float
+    fours: float
     memory: float
     cache: float
+    port: float
     astray: tuple[float, float, float]
+    strayed: tuple[float, float, float]
     held: float
     out: float
     overlap: float
@@ -90,7 +96,43 @@ class Costs:
 
 
 H200 = Costs(
-    step={256: 0.4604, 224: 0.4048, 192: 0.3284, 160: 0.2874, 128: 0.2546, 96: 0.1659, 64: 0.1502, 32: 0.1147},
+    step={256: 0.4049, 224: 0.3453, 192: 0.2636, 160: 0.2325, 128: 0.2523, 96: 0.1367, 64: 0.1364, 32: 0.1232},
+    half=0.5228,
+    skinny=0.0672,
+    column=0.0002829,
+    product=0.000608,
+    alone=0.04915,
+    column_alone=0.0003228,
+    leave=0.1277,
+    pad=0.0005941,
+    store=0.2264,
+    single=0.5899,
+    singly=0.8848,
+    shared=0.4965,
+    tile=0.05212,
+    launch=3.342,
+    once=2.842,
+    least=3.355,
+    clustered=0.04888,
+    fours=0.08592,
+    memory=6.313e6,
+    cache=15.11e6,
+    port=224700.0,
+    astray=(0.1725, 0.07274, 1.404),
+    strayed=(0.007454, 0.07121, 0.006332),
+    held=239.0e6,
+    out=2.151,
+    overlap=1.617,
+    meet=0.8834,
+    spill=0.06157,
+    second=2.386,
+    each=0.1237,
+    reduce=1.531e6,
+    exchange=2.613,
+)
+
+H200_E4M3 = Costs(
+    step={256: 0.4604, 224: 0.4048, 192: 0.359, 160: 0.2874, 128: 0.2546, 96: 0.1659, 64: 0.1502, 32: 0.1147},
     half=0.5906,
     skinny=0.06679,
     column=0.0003909,
@@ -101,14 +143,19 @@ H200 = Costs(
     pad=0.0004685,
     store=0.1383,
     single=0.25,
+    singly=0.25,
     shared=0.1421,
     tile=0.1574,
     launch=2.989,
     once=2.455,
     least=2.676,
+    clustered=0.0,
+    fours=0.0,
     memory=6.841e6,
     cache=21.3e6,
+    port=1e9,
     astray=(0.4838, 0.3861, 1.485),
+    strayed=(0.0, 0.0, 0.0),
     held=202.4e6,
     out=1.741,
     overlap=1.238,
@@ -119,10 +166,9 @@ H200 = Costs(
     reduce=2.3e6,
     exchange=1.734,
 )
-
-H200_E4M3 = evolve(H200, step={**H200.step, 192: 0.359})
-"""For e4m3, whose extent K takes the time of K / 2 in 16 bits, but in tiles of 192 columns: 0.78 of those of 256 in the
-median of six shapes, where bf16 has 0.71."""
+"""For e4m3, whose extent K takes the time of K / 2 in 16 bits: an earlier fit, but for tiles of 192 columns, which take
+0.78 of those of 256 in the median of six shapes.
+"""
 
 
 @frozen
@@ -153,17 +199,21 @@ class _Tiles:
     @property
     def resident(self) -> int:
         """Clusters that run at a time."""
-        return min(PROCESSORS * self.per_sm // self.blocks, self.per_sm * _RESIDENT.get(self.blocks, PROCESSORS))
+        return min(PROCESSORS * self.per_sm // self.blocks, self.per_sm * RESIDENT.get(self.blocks, PROCESSORS))
 
 
 def microseconds(config: Known, m: int, n: int, k: int, costs: Costs = H200) -> float:
-    """Predicted time of C = A @ B^T of these extents."""
+    """Predicted time of C = A @ B^T of these extents; infinite for larger clusters than pairs that do not all run at a
+    time, as those have not been measured.
+    """
     tiles, rows, columns = _tiles(config, m, n, costs)
     across, along = tiles.cluster
     high, wide = ceil(rows / tiles.rows), ceil(columns / tiles.columns)
     outside = (tiles.rows - rows / max(1, high)) + (tiles.columns - columns / max(1, wide))
     clusters = ceil(high / across) * ceil(wide / along) * tiles.parts
     waves = max(1, ceil(clusters / tiles.resident))
+    if waves > 1 and tiles.blocks > _PAIR * tiles.splits and tiles.parts == 1:
+        return inf
     slices = ceil(k / (_SLICE * tiles.splits * tiles.parts))
     busy = min(PROCESSORS * tiles.per_sm, clusters * tiles.blocks)
     read = (m + n) * k * _ELEMENT
@@ -171,23 +221,28 @@ def microseconds(config: Known, m: int, n: int, k: int, costs: Costs = H200) -> 
     moved = (min(fetched, read) if read < costs.held else fetched) + costs.out * m * n * _ELEMENT
     from_cache = waves * slices * (tiles.rows / along + tiles.columns / across) * _SLICE * _ELEMENT * busy
     products = waves * ceil(busy / PROCESSORS) * (slices * (tiles.step + costs.pad * outside) + tiles.store)
-    each = (products, moved / costs.memory, from_cache * _astray(k, costs) / costs.cache)
-    return tiles.launch + sum(part**costs.overlap for part in each) ** (1 / costs.overlap) + tiles.after
+    into = waves * slices * (tiles.rows + tiles.columns) * _SLICE * _ELEMENT * ceil(busy / PROCESSORS)
+    loads = from_cache * _astray(k, costs.astray) / costs.cache, into * _astray(k, costs.strayed) / costs.port
+    each = (products, moved / costs.memory, *loads)
+    launch = tiles.launch + (costs.clustered if tiles.blocks > tiles.splits else 0.0)
+    launch += costs.fours if tiles.blocks > _PAIR else 0.0
+    return launch + sum(part**costs.overlap for part in each) ** (1 / costs.overlap) + tiles.after
 
 
-def _astray(k: int, costs: Costs) -> float:
-    """Time of L2 relative to that for rows that begin at multiples of 128 bytes."""
-    levels = [extra for level, extra in enumerate(costs.astray) if k % (_SLICE >> level)]
+def _astray(k: int, extra_of: tuple[float, float, float]) -> float:
+    """Time of loads relative to that for rows that begin at multiples of 128 bytes."""
+    levels = [extra for level, extra in enumerate(extra_of) if k % (_SLICE >> level)]
     return 1 + (levels[-1] if levels else 0.0)
 
 
 def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, int]:
     """The tiles, and the extents of C that they cover, transposed for swap-AB."""
     if isinstance(config, Skinny):
-        leaves = costs.tile + costs.single * config.bn * config.bm / _HALF**2
+        single = costs.singly if config.bn == _HALF else costs.single
+        leaves = costs.tile + single * config.bn * config.bm / _HALF**2
         step, cluster = _swap_ab_step(config.bn, config.bm, costs), (config.peers, 1)
         made = _Tiles(config.bn, config.bm, cluster, 0, step, leaves, costs.launch)
-        return (made, n, m) if config.swap_ab else (made, m, n)
+        return made, n, m
     if isinstance(config, Split):
         exchange = costs.meet + (costs.exchange or 0.0) * config.bm * config.bn / _ROWS**2
         if config.swap_ab:
@@ -204,7 +259,8 @@ def _tiles(config: Known, m: int, n: int, costs: Costs) -> tuple[_Tiles, int, in
         step = (_swap_ab_step if config.swap_ab else _step)(config.bm, config.bn, costs)
         high, wide = (n, m) if config.swap_ab else (m, n)
         sums = ceil(high / config.bm) * ceil(wide / config.bn) * config.bm * config.bn * config.chunks
-        after = costs.second + costs.each * config.chunks + 2 * _ELEMENT * sums / costs.reduce
+        loads = config.chunks / Reduction(config.runs).at_once
+        after = costs.second + costs.each * loads + 2 * _ELEMENT * sums / costs.reduce
         store = costs.tile + costs.spill * config.bm * config.bn / _ROWS**2
         cluster = (config.peers, 1)
         made = _Tiles(config.bm, config.bn, cluster, 0, step, store, costs.once, parts=config.chunks, after=after)

@@ -46,6 +46,15 @@ CONFIGS: dict[str, Config] = {
     "columns_96": Hopper(bn=96, stages=7, cluster=(1, 2)),
     "columns_64": Hopper(bn=64, stages=8),
     "columns_64_pairs": Hopper(bn=64, stages=8, cluster=(1, 2)),
+    "tall_32": Hopper(bn=32, stages=8, cluster=(2, 1)),
+    "columns_32_fours": Hopper(bn=32, stages=8, cluster=(1, 4)),
+    "columns_64_fours": Hopper(bn=64, stages=8, cluster=(1, 4)),
+    "columns_96_fours": Hopper(bn=96, stages=6, cluster=(1, 4)),
+    "tall_96": Hopper(bn=96, stages=6, cluster=(2, 1)),
+    "tall_64_fours": Hopper(bn=64, stages=8, cluster=(4, 1)),
+    "tall_96_fours": Hopper(bn=96, stages=6, cluster=(4, 1)),
+    "tall_160_fours": Hopper(bn=160, stages=5, cluster=(4, 1)),
+    "tall_224_fours": Hopper(bn=224, stages=4, cluster=(4, 1)),
     "clustered_any": Hopper(cluster=(2, 1), group=8, single=True),
     "columns_128_any": Hopper(bn=128, stages=6, cluster=(1, 2), single=True),
     "rows_64_128_any": Hopper(bm=64, bn=128, stages=8, pingpong=True, single=True),
@@ -85,7 +94,9 @@ CONFIGS: dict[str, Config] = {
     "shares_144": Split(bm=128, bn=144, stages=4, swap_ab=True),
     "shares_144_3": Split(bm=128, bn=144, stages=4, splits=3, swap_ab=True),
 }
-"""Split-K: `split_S` by S CTAs, `split_N_S` of tiles of 64 x N; `shares_R` with swap-AB of R rows of A per tile, by two
+"""`pairs` and `fours`: clusters of so many CTAs, which share a tile of A, in tall ones of B.
+
+Split-K: `split_S` by S CTAs, `split_N_S` of tiles of 64 x N; `shares_R` with swap-AB of R rows of A per tile, by two
 CTAs, `shares_R_S` by S; `shares_16_two` leaves room for two CTAs on an SM, `shares_16_128` has tiles of 128 rows of B.
 """
 

@@ -14,8 +14,7 @@ from typing import Literal
 
 from attrs import frozen
 
-from argus.kernels import cost_gfx942, fp8, fp8_blocks, fp8_cdna3, fused, i8_cdna3, layouts, streamk
-from argus.kernels.config_names import name_of
+from argus.kernels import cost_gfx942, fp8, fp8_blocks, fp8_cdna3, fused, i8_cdna3, layouts
 from argus.kernels.cost_sm_90a import (
     H200,
     H200_E4M3,
@@ -32,6 +31,7 @@ from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.ragged import Ragged
 from argus.kernels.schedules.skinny import Skinny
+from argus.ops.choice_fitted import few_candidates, stream_candidates
 from argus.ops.choice_unaligned import NARROWS, select_narrow, select_unaligned
 from argus.ops.element_types import element_name, no_family, no_schedule
 from argus.runtime.tuning_db import Key, best_config
@@ -86,8 +86,8 @@ def candidates(
     unaligned = select_unaligned(m, n, k, a_transposed=a_transposed, b_transposed=b_transposed)
     if unaligned is not None:
         return *stored, unaligned, modelled
-    parts = select_stream_k(m, n, k) if family == "gemm_nt" and not stored else None
-    return known if parts is None else (parts, *known)
+    fitted = select_fitted(m, n, k) if family == "gemm_nt" and not stored else None
+    return known if fitted is None else (fitted, *known)
 
 
 def family_type(family: str) -> str:
@@ -124,37 +124,14 @@ def select_batched(z: int, m: int, n: int, k: int, *, a_transposed: bool = False
     return min(fitted, key=cost)
 
 
-_STREAMS = tuple(
-    (rows, columns, peers)
-    for rows, columns in ((64, 64), (64, 128), (64, 256), (128, 64), (128, 128), (128, 192), (128, 256))
-    for peers in (1, 2)
-)
-"""Tiles of split-K in a workspace, and CTAs that share one of B."""
-_PARTS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 132)
-"""Into how many parts the K of a tile is split: each number is a kernel of its own."""
-_SHORTEST = 256
-"""K of a part."""
-
-
-def select_stream_k(m: int, n: int, k: int) -> str | None:
-    """For `argus.kernels.streamk`: split-K in a workspace where it is expected to take less time than one launch."""
-    known = stream_candidates(m, n, k)
+def select_fitted(m: int, n: int, k: int) -> str | None:
+    """A configuration made for these extents, where it is expected to take less time than each that is shipped."""
+    known = {**few_candidates(m, n, k), **stream_candidates(m, n, k)}
     if not known:
         return None
-    found, single = cheapest(known, m, n, k), CONFIGS[cheapest(CONFIGS, m, n, k)]
+    found, single = cheapest(known, m, n, k), CONFIGS[_select_16_bit(CONFIGS)(m, n, k)]
     assert isinstance(single, Known)
     return found if microseconds(known[found], m, n, k) < microseconds(single, m, n, k) else None
-
-
-def stream_candidates(m: int, n: int, k: int) -> dict[str, streamk.Stream]:
-    """Split-K in a workspace by name: all parts run at a time, each with at least 256 of K."""
-    made = (
-        streamk.stream(rows, columns, parts, 1, peers)
-        for rows, columns, peers in _STREAMS
-        for parts in _PARTS
-        if ceil(m / (rows * peers)) * peers * ceil(n / columns) * parts <= PROCESSORS and k >= _SHORTEST * parts
-    )
-    return {} if n % 8 or k % 8 else {name_of(each): each for each in made}
 
 
 def select_fp8(m: int, n: int, k: int) -> str:

@@ -111,4 +111,6 @@ def test_the_products_of_a_batch_fill_the_sms_together() -> None:
 
 
 def test_mn_major_tiles_are_whole_spans() -> None:
-    assert set(NT_CONFIGS) - set(NN_CONFIGS) == {"columns_224", "columns_160", "columns_96", "rows_64_32", "rows_64_96"}
+    parts = {"columns_224", "columns_160", "columns_96", "columns_96_fours", "tall_32", "columns_32_fours"}
+    parts |= {"tall_96", "tall_96_fours", "tall_160_fours", "tall_224_fours", "rows_64_32", "rows_64_96"}
+    assert set(NT_CONFIGS) - set(NN_CONFIGS) == parts

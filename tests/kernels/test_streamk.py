@@ -49,7 +49,7 @@ from argus.language import (
     wgmma,
     zeros,
 )
-from argus.ops.choice import select_stream_k
+from argus.ops.choice import select_fitted
 from argus.runtime.programs import load_program
 from argus.solvers.choice import resolve
 from argus.solvers.session.session import Session
@@ -146,7 +146,7 @@ def test_names_encode_configurations() -> None:
 )
 def test_stream_k_is_chosen_where_tiles_are_few_and_deep(shape: tuple[int, int, int]) -> None:
     m, n, k = shape
-    found = select_stream_k(m, n, k)
+    found = select_fitted(m, n, k)
     assert found is not None
     config = configuration(found)
     assert isinstance(config, Stream)
@@ -158,7 +158,7 @@ def test_stream_k_is_chosen_where_tiles_are_few_and_deep(shape: tuple[int, int, 
     "shape", [(128, 8192, 8192), (512, 7168, 2048), (1024, 1024, 1024), (512, 512, 16380)], ids=str
 )
 def test_stream_k_is_not_chosen_where_it_is_slower(shape: tuple[int, int, int]) -> None:
-    assert select_stream_k(*shape) is None
+    assert select_fitted(*shape) is None
 
 
 def test_a_program_is_built_and_launched(tmp_path: Path) -> None:
@@ -193,8 +193,8 @@ def test_a_program_is_built_and_launched(tmp_path: Path) -> None:
 def test_the_loads_of_partial_sums_overlap() -> None:
     """On an H200 the compiler is asked to unroll the sum; a loop over stages is never unrolled."""
     partial, reduction = (cuda_text(each.kernel).text for each in launch_contexts(streams(132, 1)))
-    assert "#pragma unroll 16\n    for (int p_ = 132 * block_0_; p_ < 132 * block_0_ + 132; ++p_) {" in reduction
-    assert "#pragma unroll 16" not in partial
+    assert "#pragma unroll 12\n    for (int p_ = 132 * block_0_; p_ < 132 * block_0_ + 132; ++p_) {" in reduction
+    assert "#pragma unroll 12" not in partial
 
 
 def placed(*shape: int) -> Placed:

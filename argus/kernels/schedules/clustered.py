@@ -10,6 +10,7 @@ from argus.kernels.schedules.epilogues import Epilogue
 from argus.kernels.schedules.hopper import (
     Hopper,
     begin_kernel,
+    blocks_of,
     epilogue_parts,
     release_last,
     release_previous,
@@ -86,7 +87,8 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, epilogue: Epilogue) -> N
 def _tiles(problem: Contraction, cfg: Hopper) -> Iterable[tuple[Int, ...]]:
     """The tiles of this CTA, next to those of its cluster's other CTAs: many if persistent, else one."""
     if cfg.persistent:
-        return persistent(problem.tiles(cfg.bm, cfg.bn), order=problem.order(cfg.order))
+        tiles, order = problem.tiles(cfg.bm, cfg.bn), problem.order(cfg.order)
+        return persistent(tiles, order=order, blocks=blocks_of(cfg.cluster))
     rows, columns = problem.tiles(cfg.bm * cfg.cluster[0], cfg.bn * prod(cfg.cluster[1:]))
     blocks = prod(cfg.cluster)
     if cfg.cluster[0] == 1:

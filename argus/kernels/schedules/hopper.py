@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from math import prod
 from typing import Protocol
 
 from attrs import frozen
@@ -72,6 +73,16 @@ class Fetch:
     fetch: Callable[[Int, Int], None]
     wait: Callable[[], None]
     finish: Callable[[], None]
+
+
+RESIDENT = {8: 15, 4: 30, 3: 39}
+"""Clusters of so many CTAs that run at a time, where that is fewer than SMs for them: a cluster's SMs share a GPC."""
+
+
+def blocks_of(cluster: tuple[int, ...]) -> int | None:
+    """Blocks of a persistent kernel: so many that all run at a time; None for the number of processors."""
+    size = prod(cluster)
+    return size * RESIDENT[size] if size in RESIDENT else None
 
 
 NO_FETCH = Fetch(lambda _m, _n: None, lambda: None, lambda: None)

@@ -1,13 +1,11 @@
-"""The schedule on Hopper for few rows of A, by swap-AB: C^T = B A^T, so that rows of B fill the M dimension of wgmma.
-
-Without swap-AB it is the one for few rows of B.
-"""
+"""The swap-AB schedule on Hopper, for few rows of A: C^T = B A^T, so that rows of B fill the M dimension of wgmma."""
 
 from __future__ import annotations
 
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction, matrix_of, part, slot_for
+from argus.kernels.schedules.hopper import blocks_of
 from argus.language import (
     Ring,
     assume,
@@ -41,8 +39,6 @@ class Skinny:
     With few rows of A the time is that of reading B, which depends on the bytes of B in flight. With bn = 128, two
     warpgroups share the tile of A in a stage, and each keeps one wgmma in flight. peers: CTAs of a cluster, along rows
     of B, of which each loads a part of the tile of A for all; bm is a multiple of 8 for each.
-
-    swap_ab: if False, A and B change places in all of this, for few columns of C instead of few rows.
     """
 
     bm: int = 16
@@ -50,14 +46,11 @@ class Skinny:
     stages: int = 8
     bn: int = _ROWS
     peers: int = 1
-    swap_ab: bool = True
     target = sm_90a
 
     @property
     def cluster(self) -> tuple[int, ...]:
-        if self.peers == 1:
-            return (1,)
-        return (1, self.peers) if self.swap_ab else (self.peers, 1)
+        return (1, self.peers) if self.peers > 1 else (1,)
 
     @property
     def threads(self) -> int:
@@ -66,23 +59,20 @@ class Skinny:
 
 def hopper_skinny(problem: Contraction, cfg: Skinny) -> None:
     """One producer, one or two consumer warpgroups; the epilogue stores single elements, as there are few."""
-    A, B = (problem.A, problem.B) if cfg.swap_ab else (problem.B, problem.A)
-    C = problem.C
+    A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
-    tile = (bm, bn) if cfg.swap_ab else (bn, bm)
     agents, to_all = bn // _ROWS, tma.multicast(tuple(range(cfg.peers)))
-    count = problem.count(*tile)
+    count = problem.count(bm, bn)
     problem.assume_aligned(stores=False)
     assume(count < 1 << 24)
     mm = wgmma(A.dtype, n=bm)
     ring = Ring(cfg.stages, a=slot_for(A, bm, bk), b=slot_for(B, bn, bk))
-    tiles = persistent(problem.tiles(*tile), order=problem.order())
+    tiles = persistent(problem.tiles(bm, bn), order=problem.order(), blocks=blocks_of(cfg.cluster))
     depth = ceil_div(A.shape[-1], bk)
     problem.assume_ring_bounds(count, depth, cfg.stages)
 
     with role("load", warpgroup(0).elected):
-        for row, column, *z in tiles:
-            m, n = (row, column) if cfg.swap_ab else (column, row)
+        for m, n, *z in tiles:
             for k in loop(depth):
                 with ring.fill() as slot:
                     common = matrix_of(A, z).tile((bm, bk), (m, k)), slot.a
@@ -95,8 +85,7 @@ def hopper_skinny(problem: Contraction, cfg: Skinny) -> None:
 
     with role("math", warpgroups(*range(1, agents + 1))) as wg:
         acc = registers(f32, mm.C)
-        for row, column, *z in tiles:
-            m, n = (row, column) if cfg.swap_ab else (column, row)
+        for m, n, *z in tiles:
             for k in loop(depth):
                 slot = ring.wait()
                 mma(mm, acc, slot.b.tile((_ROWS, bk), (wg, 0)), slot.a, init=eq(k, 0))
@@ -111,6 +100,5 @@ def hopper_skinny(problem: Contraction, cfg: Skinny) -> None:
                 wgmma.wait(pending=0)
                 ring.release()
             problem.complete(acc)
-            whole = matrix_of(C, z)
-            out = (whole.T if cfg.swap_ab else whole).tile((_ROWS, bm), (agents * n + wg, m))
+            out = matrix_of(C, z).T.tile((_ROWS, bm), (agents * n + wg, m))
             copy(acc.to(C.dtype), out, via=st_global_b16, edge=0)

@@ -86,7 +86,7 @@ class Runs:
 
 
 _AT_ONCE = 16
-"""Partial sums whose loads are in flight together."""
+"""The most partial sums whose loads are in flight together."""
 
 
 @frozen
@@ -118,6 +118,13 @@ class Reduction:
     def rows(self) -> int:
         return 4 * self.threads // self.columns
 
+    @property
+    def at_once(self) -> int:
+        """Partial sums whose loads are in flight together; they divide all, as others would be loaded one by one."""
+        if self.runs.run > 1:
+            return _AT_ONCE
+        return max(each for each in range(1, _AT_ONCE + 1) if self.runs.chunks % each == 0)
+
 
 def reduce_parts(part: Tensor, C: Tensor, cfg: Reduction, depth: Int, epilogue: Epilogue = identity) -> None:
     """C = the sum of all blocks' partial sums of each tile, which together cover every k below `depth` once.
@@ -135,7 +142,7 @@ def reduce_parts(part: Tensor, C: Tensor, cfg: Reduction, depth: Int, epilogue: 
     runs.assume_workspace(part, M, N)
     first, last = t * runs.chunks // runs.run, (t * runs.chunks + runs.chunks - 1) // runs.run
     total = zeros(part.dtype, by)
-    for p in loop(first, last + 1, unroll=None if cfg.waits else _AT_ONCE):
+    for p in loop(first, last + 1, unroll=None if cfg.waits or cfg.at_once == 1 else cfg.at_once):
         one = load(part[(*z, p, t - runs.first(p))].tile(tile, (r, c)), by)
         if cfg.waits:
             vmem.wait(0)

@@ -64,7 +64,7 @@ TMA_EPILOGUE = combine(
 FULL_TILE_EPILOGUE = set_field(Hopper, "whole", True, when=_needs_several_buffers, fit=fit_memory.hopper)
 SINGLE_EPILOGUE_BUFFER = set_field(Hopper, "turns", 1, when=lambda design: design.box and not design.whole)
 MORE_EPILOGUE_BUFFERS = set_field(Hopper, "turns", 3, 4, when=_needs_several_buffers, fit=fit_memory.hopper)
-MULTICAST = set_field(Hopper, "cluster", (2, 1), (1, 2), when=_cooperative, fit=fit_memory.hopper)
+MULTICAST = set_field(Hopper, "cluster", (2, 1), (1, 2), (4, 1), (1, 4), when=_cooperative, fit=fit_memory.hopper)
 LARGER_BN = combine(
     increase_field(
         Hopper, "bn", 64, 128, 192, 224, 256, when=lambda design: design.bn >= _LEAST_BN, fit=fit_memory.hopper

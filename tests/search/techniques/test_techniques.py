@@ -46,7 +46,7 @@ def test_undoing_ends(technique: str) -> None:
 
 
 UNDERIVED = {
-    *("rows_64_32", "narrow_32", "single_16", "single_32", "split_32_4"),
+    *("rows_64_32", "narrow_32", "single_16", "single_32", "split_32_4", "tall_32", "columns_32_fours"),
     *("clustered_any", "columns_128_any", "rows_64_128_any", "rows_64_64_any"),
 }
 """No technique makes tiles of fewer than 64 columns, or an epilogue of single elements."""

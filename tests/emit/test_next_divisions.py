@@ -7,13 +7,15 @@ import re
 import pytest
 from attrs import evolve
 
-from argus.core.ir import Kernel
+from argus.core.ir import For, Kernel
 from argus.emit.cuda import statements
-from argus.emit.cuda.next_divisions import NextDivisions
+from argus.emit.cuda.next_divisions import LastWait, NextDivisions
 from argus.emit.cuda.text import cuda_text
 from argus.kernels.attention import attention_64
 from argus.kernels.gemm import gemm
-from argus.language import sm_90a
+from argus.kernels.grouped_weights import FAMILIES
+from argus.kernels.schedules.grouped_weights import GroupedWeights
+from argus.language import bf16, sm_90a
 from argus.runtime.cpu.validate import validate
 
 SIZES = {"B": 1, "H": 3, "S": 200, "G": 1, "T": 70}
@@ -52,6 +54,44 @@ def test_a_product_in_a_loop_within_hides_none(monkeypatch: pytest.MonkeyPatch) 
     text = cuda_text(gemm.trace("cooperative")).text
     assert "const int quotient" in text
     assert "computed(" not in text
+
+
+ROWS = {"M": 1, "K": 136, "N": 264, "E": 2, "R": 3}
+"""Of two experts, one of which has no rows: eight tiles, which two blocks take."""
+
+
+class OnTwo(GroupedWeights):
+    target = evolve(sm_90a, processors=2)
+
+
+def gradients() -> Kernel:
+    return evolve(FAMILIES[bf16], configs={"two": OnTwo()}).trace("two").launches[1].kernel
+
+
+def test_where_no_product_runs_divisions_come_at_once() -> None:
+    """In the other branch of the `if` around the products of a tile."""
+    text = cuda_text(gradients()).text
+    _, _, loop = text.rpartition("next_quotient0 = 0")
+    products, _, nothing = loop.partition("} else {")
+    assert "= computed(" in products.partition("wgmma_commit")[2]
+    assert "= computed(" in nothing.partition("stmatrix")[0]
+
+
+@pytest.mark.nightly
+def test_tiles_with_and_without_products_follow_each_other() -> None:
+    assert validate(gradients(), (ROWS,), seeds=3).right
+
+
+@pytest.mark.nightly
+def test_divisions_of_a_tile_before_are_wrong_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = statements.last_wait
+
+    def without_branch(loop: For) -> LastWait | None:
+        wait = found(loop)
+        return None if wait is None else LastWait(wait.wait)
+
+    monkeypatch.setattr(statements, "last_wait", without_branch)
+    assert not validate(gradients(), (ROWS,), seeds=3).right
 
 
 def test_no_name_is_a_user_s() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from argus.core.ir import For, Mma, Stmt, Wait
+from argus.core.ir import For, If, Mma, Stmt, Wait
 
 EARLY = """\
 // The value, computed before what follows: the compiler does not move it behind an instruction that is `volatile`.
@@ -22,10 +22,31 @@ _NUMBER = "next_number"
 """The loop's variable in the next iteration: not made of its name, which would be a user's again."""
 
 
-def last_wait(loop: For) -> Stmt | None:
-    """The wait for the last product that the body itself starts; None if there is none in every iteration."""
+@frozen(eq=False)
+class LastWait:
+    """The wait for the last product that an iteration itself starts. branch: the `if` in which it is, of a body whose
+    other iterations start none.
+    """
+
+    wait: Stmt
+    branch: If | None = None
+
+
+def last_wait(loop: For) -> LastWait | None:
+    """That of a loop's body; None if there is none."""
+    if loop.step != 1:
+        return None
+    branches = [stmt for stmt in loop.body if isinstance(stmt, If)]
+    found = _last_wait(loop.body)
+    if found is not None or len(branches) != 1:
+        return None if found is None else LastWait(found)
+    inside = _last_wait(branches[0].then)
+    return None if inside is None else LastWait(inside, branches[0])
+
+
+def _last_wait(body: Sequence[Stmt]) -> Stmt | None:
     found, started = None, False
-    for stmt in loop.body if loop.step == 1 else ():
+    for stmt in body:
         if isinstance(stmt, Wait) and stmt.queue == "wgmma":
             found, started = (stmt if started else found), False
         elif isinstance(stmt, Mma):

@@ -47,7 +47,7 @@ from argus.emit.cuda.context import Context
 from argus.emit.cuda.copies import copy_lines
 from argus.emit.cuda.hoist import hoistable_divisions
 from argus.emit.cuda.moves import agent_scope
-from argus.emit.cuda.next_divisions import LEAST, NextDivisions, last_wait
+from argus.emit.cuda.next_divisions import LEAST, LastWait, NextDivisions, last_wait
 from argus.emit.cuda.plan import register_changes, uses_pdl, uses_tma
 from argus.emit.cuda.products import mma_lines, register_operands
 from argus.emit.cuda.unrolling import is_unrolled, unrolled
@@ -66,7 +66,7 @@ _WARP = 32
 @frozen
 class Writer:
     """mark: the comment ahead of a statement. in_branch: whether the statements are inside an `If`. loops: variables of
-    the enclosing loops. early: lines that come ahead of a statement. in_rounds: whether the loop is unrolled.
+    the enclosing loops. early: lines ahead of a wait, or in its other branch. in_rounds: whether the loop is unrolled.
     """
 
     context: Context
@@ -74,7 +74,7 @@ class Writer:
     mark: Callable[[Stmt], str]
     in_branch: bool = False
     loops: frozenset[Symbol] = frozenset()
-    early: tuple[Stmt, Sequence[str]] | None = None
+    early: tuple[LastWait, Sequence[str]] | None = None
     in_rounds: bool = False
 
     def kernel_body(self) -> Iterator[str]:
@@ -95,7 +95,7 @@ class Writer:
         writer, read = self._hoist_reads(body)
         yield from read
         for stmt in body:
-            if self.early is not None and self.early[0] is stmt:
+            if self.early is not None and self.early[0].wait is stmt:
                 yield from self.early[1]
             with emitted_at(stmt.span):
                 lines = writer._stmt(stmt)
@@ -330,9 +330,9 @@ class Writer:
     def _if(self, stmt: If) -> list[str]:
         branch = evolve(self, in_branch=True)
         lines = [f"if ({self.context.scope.text.cond(stmt.cond)}) {{", *branch._inner(stmt.then)]
-        if stmt.otherwise:
-            lines += ["} else {", *branch._inner(stmt.otherwise)]
-        return [*lines, "}"]
+        early = self.early[1] if self.early is not None and self.early[0].branch is stmt else ()
+        other = [*(f"    {line}" for line in early), *branch._inner(stmt.otherwise)]
+        return [*lines, *(["} else {", *other] if other else []), "}"]
 
     def _inner(self, body: tuple[Stmt, ...]) -> list[str]:
         return [f"    {line}" for line in self.body(body)]

@@ -124,11 +124,11 @@ EDITS: dict[str, tuple[str, str]] = {
     ),
     "one more block, with rows of a neighbour": ("maximum(0, end - first - 1) // BLOCK", "(end - first) // BLOCK + 1"),
     "the last rows are left out": (
-        "                last.release()",
-        "                last.release()\n                acc[:] = 0.0",
+        "                    last.release()",
+        "                    last.release()\n                    acc[:] = 0.0",
     ),
     "last rows are released under their product": (
-        "wgmma.wait(pending=0)\n                last.release()",
+        "wgmma.wait(pending=0)\n                    last.release()",
         "last.release()",
     ),
     "sums of the tile before": ("slot.b, init=True)", "slot.b, init=eq(e, 0))"),
@@ -140,6 +140,13 @@ EDITS: dict[str, tuple[str, str]] = {
         "ceil_div(D.shape[2], bn), self.experts - 1",
     ),
     "stored to the expert before": ("boxes), D[e], boxes, wg)", "boxes), D[maximum(0, e - 1)], boxes, wg)"),
+    "ones for experts without rows": ("                    acc[:] = 0.0", "                    acc[:] = 1.0"),
+    "sums of the tile before for experts without rows": (
+        "                    acc[:] = 0.0",
+        "                    pass",
+    ),
+    "zeros for experts of one row": ("return first < end", "return first + 1 < end"),
+    "products for experts without rows alone": ("return first < end", "return end <= first"),
     "a stage is released before it is read": ("wgmma.wait(pending=1)", "wgmma.wait(pending=2)"),
     "the last stage is not released": ("with when(blocks > 0):", "with when(blocks > 1):"),
     "the number of uses wraps": (

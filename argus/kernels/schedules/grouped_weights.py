@@ -15,6 +15,7 @@ from argus.kernels.schedules.epilogues import identity
 from argus.kernels.schedules.grouped_weights_claims import BLOCK, claim_last_rows
 from argus.kernels.schedules.hopper import epilogue_parts, store_boxes, store_tile, wait_for_stores
 from argus.language import (
+    Bool,
     Int,
     IntLike,
     Order,
@@ -32,6 +33,7 @@ from argus.language import (
     maximum,
     minimum,
     mma,
+    otherwise,
     persistent,
     promise,
     registers,
@@ -104,6 +106,11 @@ class ExpertRows:
         assume(*(each >= 1 for each in (high, wide)), *(each % _CHUNK == 0 for each in (high, wide)))  # for TMA
         assume(high < 1 << 20, wide < 1 << 20, self.experts < 1 << 16)
 
+    def has_rows(self, e: Int) -> Bool:
+        """Whether an expert has any; the gradient of others is 0, for which nothing is read or multiplied."""
+        first, end = ends_of(self.starts, e)
+        return first < end
+
     def before_last(self, e: Int) -> Int:
         """The number of whole blocks before an expert's last rows."""
         first, end = ends_of(self.starts, e)
@@ -143,34 +150,38 @@ class ExpertRows:
 
         with role("load", warpgroup(0).elected, registers=40):
             for i, j, e in tiles:
-                with last.fill() as slot:
-                    copy(of_x[e].mT.tile((bm, BLOCK), (i, 0)), slot.a, via=tma, edge=0)
-                    copy(of_g[e].mT.tile((bn, BLOCK), (j, 0)), slot.b, via=tma, edge=0)
-                first, _ = ends_of(self.starts, e)
-                x, g = self.X.rows(first).mT, self.G.rows(first).mT
-                for k in loop(minimum(self.before_last(e), most)):  # the lesser, but bounded by a size
-                    with ring.fill() as slot:
-                        copy(x.tile((bm, BLOCK), (i, k)), slot.a, via=tma, edge=0)
-                        copy(g.tile((bn, BLOCK), (j, k)), slot.b, via=tma, edge=0)
+                with when(self.has_rows(e)):
+                    with last.fill() as slot:
+                        copy(of_x[e].mT.tile((bm, BLOCK), (i, 0)), slot.a, via=tma, edge=0)
+                        copy(of_g[e].mT.tile((bn, BLOCK), (j, 0)), slot.b, via=tma, edge=0)
+                    first, _ = ends_of(self.starts, e)
+                    x, g = self.X.rows(first).mT, self.G.rows(first).mT
+                    for k in loop(minimum(self.before_last(e), most)):  # the lesser, but bounded by a size
+                        with ring.fill() as slot:
+                            copy(x.tile((bm, BLOCK), (i, k)), slot.a, via=tma, edge=0)
+                            copy(g.tile((bn, BLOCK), (j, k)), slot.b, via=tma, edge=0)
             ring.finish()
             last.finish()
 
         with role("math", warpgroups(1, 2), registers=232) as wg:
             acc = registers(f32, mm.C)
             for i, j, e in tiles:
-                slot = last.wait()
-                mma(mm, acc, slot.a.tile((_HALF, BLOCK), (wg, 0)), slot.b, init=True)
-                wgmma.wait(pending=0)
-                last.release()
-                blocks = minimum(self.before_last(e), most)
-                for k in loop(blocks):
-                    slot = ring.wait()
-                    mma(mm, acc, slot.a.tile((_HALF, BLOCK), (wg, 0)), slot.b)
-                    wgmma.wait(pending=1)  # the one before has read its stage
-                    with when(k > 0):
+                with when(self.has_rows(e)):
+                    slot = last.wait()
+                    mma(mm, acc, slot.a.tile((_HALF, BLOCK), (wg, 0)), slot.b, init=True)
+                    wgmma.wait(pending=0)
+                    last.release()
+                    blocks = minimum(self.before_last(e), most)
+                    for k in loop(blocks):
+                        slot = ring.wait()
+                        mma(mm, acc, slot.a.tile((_HALF, BLOCK), (wg, 0)), slot.b)
+                        wgmma.wait(pending=1)  # the one before has read its stage
+                        with when(k > 0):
+                            ring.release()
+                    wgmma.wait(pending=0)
+                    with when(blocks > 0):
                         ring.release()
-                wgmma.wait(pending=0)
-                with when(blocks > 0):
-                    ring.release()
+                with otherwise():
+                    acc[:] = 0.0
                 store_tile(epilogue_parts(identity, acc, (2 * i + wg, j), boxes), D[e], boxes, wg)
             wait_for_stores(boxes)

@@ -73,7 +73,7 @@ def attention_decode(
     t below lengths[b]. The result is row-major, as q. For an H100 or H200.
 
     Lengths below 0 or beyond N * C, and pages below 0 or beyond P - 1, are taken to be the nearest ones that exist, so
-    that nothing out of bounds is read. What a page holds after the last key is not used, NaN or infinity neither.
+    that nothing out of bounds is read. What a page holds after the last key has to be finite: it is multiplied by 0.
     scale: by default 1 / sqrt(D); above 0. return_lse: also return the log-sum-exp of each row's scores, (B, H, S) in
     fp32. Of a token that sees no key the result is 0 and the log-sum-exp -inf. unproved: "allow" also runs a kernel
     that is neither proved nor refuted. There is no gradient.

@@ -52,8 +52,7 @@ TWINS = {
     "rescale + w * load(values": ("rescale + load(values", ONE),
     "out[:] = out * rescale + w": ("out[:] = out + w", ONE),
     "weights[:] = weights * rescale + w": ("weights[:] = weights + w", ONE),
-    "cache.V[page, g].rows(0, left)": ("cache.K[page, g].rows(0, left)", ONE),
-    "length - first // cfg.page * cfg.page))": ("length - 1 - first // cfg.page * cfg.page))", ONE),
+    "(slot.v, cache.V)": ("(slot.v, cache.K)", ONE),
     "length - (tokens - 1 - s) if": ("length - (tokens - s) if", SEVERAL),
     "length - (tokens - 1 - s)": ("length - tokens + 1", SEVERAL),
     "lambda r, d: (r % cfg.heads, token + r // cfg.heads, d)": (

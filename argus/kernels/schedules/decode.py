@@ -189,11 +189,9 @@ def decode_parts(Q: Tensor, cache: Cache, scale: Tensor, results: tuple[Tensor, 
                 for n in range(bn // fetched):
                     first = i * bn + n * fetched
                     page = cache.page(b, minimum(first // cfg.page, N - 1))
-                    left = maximum(0, minimum(cfg.page, length - first // cfg.page * cfg.page))
-                    values = cache.V[page, g].rows(0, left)  # zeros follow: 0 times what a page held before may be NaN
-                    for held, rows in ((slot.k, cache.K[page, g]), (slot.v, values)):
-                        tile = rows.tile((fetched, width), (first % cfg.page // fetched, 0))
-                        copy(tile, held.tile((fetched, width), (n, 0)), via=tma, edge=0)
+                    for held, tensor in ((slot.k, cache.K), (slot.v, cache.V)):
+                        rows = tensor[page, g].tile((fetched, width), (first % cfg.page // fetched, 0))
+                        copy(rows, held.tile((fetched, width), (n, 0)), via=tma, edge=0)
 
 
 def decode_merge(

@@ -13,6 +13,7 @@ from argus.core.dtype import DTYPES
 from argus.core.index import Symbol
 from argus.core.index_text import show
 from argus.core.ir import Assume, Buffer, Copy, Kernel, Strided, walk
+from argus.core.ir.view_ends import ENDED_ROWS
 from argus.core.target import DESCRIPTOR_BYTES, LARGEST_SIZE
 from argus.emit.address import span_in_elements
 from argus.emit.cuda.machine_code import MachineCode
@@ -45,7 +46,7 @@ class TensorMapArgument:
 
     shape and strides: Python expressions over the sizes, in elements. box: extents, rows and columns the last two.
     swizzle: span in bytes, 0 for none. free: whether the kernel reads the tensor through maps only, so that the launch
-    may encode any strides in the map. ended: the map is that of `ended_map`, with an axis more than the tensor.
+    may encode any strides in the map. ended: the map is that of `ended_map`, with more axes than the tensor.
     """
 
     name: str
@@ -268,19 +269,16 @@ def _map_argument(made: TensorMap, *, free: bool) -> TensorMapArgument:
     return TensorMapArgument(made.name, buffer.name, kind, shape, strides, made.box, made.swizzle, free, ended)
 
 
-def ended_map(shape: Sequence[int], strides: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Shape and strides of the tensor map whose boxes end at any row, and where it begins from the tensor's start.
+def ended_map(shape: Sequence[int], strides: Sequence[int], size: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of the tensor map whose boxes end at any row, as `ended_coordinates` says. size: bytes.
 
-    Of N rows, a row is the sum of two coordinates less N: one below N + 1, at which boxes end, and one below N. Both
-    have the stride of a row, so the map begins N rows before the tensor; nothing is read there, since the coordinates
-    of what is read sum to N or more. `ended_coordinates` gives those of a box, whose rows from its end on lie beyond N.
+    2^30 steps of 2^34 bytes less a row are, modulo 2^64, 2^30 rows back: addresses of 64 bits wrap around. Nothing is
+    read at the addresses between, since an element's coordinates are summed before it is.
     """
-    rows, apart = shape[-2], strides[-2]
-    return (
-        (*shape[:-2], rows + 1, *shape[-2:]),
-        (*strides[:-2], apart, *strides[-2:]),
-        -rows * apart,
-    )
+    apart = strides[-2]
+    back = (1 << 34) // size - apart
+    most = (1 << 31) - (1 << 16)
+    return (*shape[:-2], most, most, ENDED_ROWS, shape[-1]), (*strides[:-2], back, apart, *strides[-2:])
 
 
 def _map_checks(made: TensorMapArgument) -> list[Check]:

@@ -115,7 +115,7 @@ def kernel_input(launch: LaunchInfo, sizes: Sizes) -> dict[str, object]:
 def _descriptor(parameter: str, made: TensorMapArgument, sizes: Sizes) -> dict[str, object]:
     shape, strides = (tuple(value_of(each, sizes) for each in of) for of in (made.shape, made.strides))
     if made.ended:
-        shape, strides, _ = ended_map(shape, strides)  # an object begins at its tensor: addresses are not compared
+        shape, strides = ended_map(shape, strides, _BYTES[made.dtype])
     return {
         "parameter": parameter,
         "object": made.tensor,

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from argus.core.diagnostic import ArgusError
 from argus.core.dtype import DTYPES, DType
+from argus.core.ir.view_ends import ENDED_ROWS
 from argus.runtime.cuda.tensor_maps import encoding
 from argus.runtime.gpu.arguments import Array, TensorLayout
 from argus.runtime.gpu.driver import GpuDriver, TensorMapLayout
@@ -60,26 +60,22 @@ class Encoder:
         return layout, address
 
 
-def test_the_map_of_boxes_that_end_begins_a_tensors_length_before_it() -> None:
-    """Row r of 5 is at `stop` and 5 + r - stop, so that rows from `stop` on are beyond the second axis of rows."""
-    made = {"box": [1, 1, 4, 64], "swizzle": 128, "dtype": "bf16", "free": True, "ended": True}
-    place = TensorLayout("V", (2, 5, 128), (640, 128, 1), 16)
+def test_the_map_of_boxes_that_end_reads_rows_before_their_end_alone() -> None:
+    """Rows from `stop` on are beyond the last axis of rows; others are at their own addresses, modulo 2^64."""
+    made = {"box": [1, 1, 1, 4, 64], "swizzle": 128, "dtype": "bf16", "free": True, "ended": True}
+    place = TensorLayout("V", (2, 5, 128), (640, 128, 1), 16)  # heads are innermost in memory
     given = SimpleNamespace(
         shape=(2, 5, 128), data_ptr=lambda: 1 << 20, stride=lambda: (128, 256, 1)
     )  # heads innermost
     layout, address = TensorMaps(cast("GpuDriver", Encoder())).of(made, place, cast("Array", given))
 
-    assert (layout.shape, layout.strides, layout.box) == ((2, 6, 5, 128), (256, 512, 512), (1, 1, 4, 64))
-    assert address == (1 << 20) - 5 * 512
+    heads, back, apart, *_ = layout.strides
+    assert (heads, apart, layout.shape[-2], layout.box) == (256, 512, ENDED_ROWS, (1, 1, 1, 4, 64))
+    assert all(stride % 16 == 0 and stride < 1 << 40 for stride in layout.strides)
+    assert address == 1 << 20
     for stop in range(6):
-        for row in range(stop):  # inside along both axes, at the address of the row
-            assert 5 + row - stop < 5
-            assert address + 512 * (stop + 5 + row - stop) == (1 << 20) + 512 * row
-
-
-def test_a_tensor_at_too_low_an_address_for_such_a_map_is_refused() -> None:
-    made = {"box": [1, 4, 64], "swizzle": 128, "dtype": "bf16", "ended": True}
-    place = TensorLayout("V", (100, 64), (64, 1), 16)
-    given = SimpleNamespace(shape=(100, 64), data_ptr=lambda: 4096, stride=lambda: (64, 1))
-    with pytest.raises(ArgusError, match="`V` is at the address 4096, expected one beyond 12800"):
-        TensorMaps(cast("GpuDriver", Encoder())).of(made, place, cast("Array", given))
+        for row in range(8):
+            within = ENDED_ROWS + row - stop
+            assert (within < ENDED_ROWS) == (row < stop)
+            there = address + ENDED_ROWS * back + apart * (stop + within)
+            assert there % (1 << 64) == address + 512 * row

@@ -15,6 +15,11 @@ from argus.core.index import And, Cmp, Cond, Coord, Held, Index
 from argus.core.ir.storage import View
 from argus.core.walk import mentions, symbols
 
+ENDED_ROWS = 1 << 30
+"""Rows of the axis beyond which a box ends, of the tensor map of boxes that end; as many as any tensor has."""
+ENDED_AXES = 2
+"""The axes that such a map has more than its tensor."""
+
 
 @frozen
 class ViewEnd:
@@ -41,15 +46,15 @@ class BoxEnd:
     lower: tuple[ViewEnd, ...]
 
 
-def ended_coordinates(end: BoxEnd, tensor: View, first: Sequence[Index]) -> tuple[Index, ...]:
+def ended_coordinates(end: BoxEnd, first: Sequence[Index]) -> tuple[Index, ...]:
     """The coordinates of a box that ends, in the tensor map that has `stop` as an axis of its own.
 
-    first: those of its first element in the tensor. Along the axes that replace the one of rows, of N elements, the box
-    is at `stop` and at N + row - stop, so that rows from `stop` on lie beyond the second one's end: the map begins N
-    rows before the tensor, and both axes have the stride of a row.
+    first: those of its first element in the tensor. Along the three axes that replace the one of rows, the box is at
+    ENDED_ROWS, at `stop`, and at ENDED_ROWS + row - stop, so that rows from `stop` on lie beyond the last one's end.
+    The strides of the latter two are that of a row, and that of the first one takes ENDED_ROWS rows back.
     """
-    within = algebra.add(tensor.buffer.shape[end.axis], algebra.sub(first[end.axis], end.stop))
-    return *first[: end.axis], end.stop, within, *first[end.axis + 1 :]
+    row = algebra.add(algebra.sub(first[end.axis], end.stop), ENDED_ROWS)
+    return *first[: end.axis], algebra.const(ENDED_ROWS), end.stop, row, *first[end.axis + 1 :]
 
 
 def view_ends(view: View) -> tuple[ViewEnd, ...] | None:

@@ -60,7 +60,7 @@ def _tma(copy: Copy, context: Context) -> str:
         return f"tma_store_{axes}d({made}, {_shared(copy, copy.source, context)}, {at});"
     operands = [_shared(copy, copy.target, context), made, _event(copy, context)]
     first = box_start(copy.source, copy.span)
-    at = first if end is None else ended_coordinates(end, copy.source, first)
+    at = first if end is None else ended_coordinates(end, first)
     operands.append(_coordinates(at, context))
     if copy.peers is None:
         return f"tma_load_{axes}d({', '.join(operands)});"

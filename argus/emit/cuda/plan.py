@@ -14,7 +14,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.index import Const, Index
 from argus.core.ir import Buffer, Copy, Kernel, Policy, Role, Staged, Sync, View, static, walk
-from argus.core.ir.view_ends import BoxEnd, box_end
+from argus.core.ir.view_ends import ENDED_AXES, BoxEnd, box_end
 from argus.core.layout import Swizzle
 from argus.core.memory.placement import BASE_ALIGNMENT, shared_memory_plan
 from argus.core.span import Span
@@ -33,7 +33,7 @@ class TensorMap:
     """A TMA descriptor, one parameter of the kernel.
 
     box: extents in elements, rows and columns last. swizzle: span in bytes, 0 for none. ended: boxes end with a view of
-    rows, so that the axis of rows is two axes of the map.
+    rows, so that the axis of rows is three axes of the map.
     """
 
     name: str
@@ -116,7 +116,7 @@ def end_of(copy: Copy) -> BoxEnd | None:
 def map_axes(copy: Copy) -> int:
     """The axes of the tensor map of a copy."""
     memory = copy.source if copy.signal is not None else copy.target
-    return len(memory.at) + (end_of(copy) is not None)
+    return len(memory.at) + ENDED_AXES * (end_of(copy) is not None)
 
 
 def _map_key(copy: Copy) -> MapKey:

@@ -211,13 +211,13 @@ def _types(kernel: Kernel) -> list[str]:
 
 def _map_words(made: TensorMapArgument, number: int, sizes: Mapping[str, int]) -> Words:
     """A tensor map as the driver encodes it: innermost axis first, strides in bytes."""
-    size, begins = _BYTES[made.dtype], 0
+    size = _BYTES[made.dtype]
     shape, apart = (tuple(value_of(each, sizes) for each in of) for of in (made.shape, made.strides))
     if made.ended:
-        shape, apart, begins = ended_map(shape, apart)
+        shape, apart = ended_map(shape, apart, size)
     extents, strides, box = shape[::-1], [each * size for each in reversed(apart)], made.box[::-1]
     pad = [0] * (_AXES - len(extents))
-    return [number, begins * size, len(extents), size, made.swizzle, *extents, *pad, *strides, *pad, *box, *pad]
+    return [number, len(extents), size, made.swizzle, *extents, *pad, *strides, *pad, *box, *pad]
 
 
 def _finding(data: Mapping[str, Any], kernel: Kernel) -> Finding:

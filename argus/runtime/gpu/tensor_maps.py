@@ -7,7 +7,6 @@ from typing import Any
 
 from attrs import define, evolve, field
 
-from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import DTYPES
 from argus.emit.artifact import ended_map
 from argus.runtime.gpu.arguments import Array, TensorLayout
@@ -26,7 +25,7 @@ class TensorMaps:
     cached: dict[tuple[object, ...], Any] = field(factory=dict[tuple[object, ...], Any], init=False)
 
     def of(self, made: Mapping[str, Any], place: TensorLayout, tensor: Array) -> Any:  # noqa: ANN401 reason: untyped
-        """The tensor map of a tensor. Raises ArgusError (E405) for one without the expected layout or place."""
+        """The tensor map of a tensor. Raises ArgusError (E405) for one without the expected layout."""
         if made.get("free"):
             place = evolve(place, stride_multiple=_CHUNK // _BYTES[made["dtype"]])
         place = place.of(tensor)
@@ -37,9 +36,9 @@ class TensorMaps:
             if len(self.cached) >= _MOST:
                 self.cached.clear()
             size = _BYTES[made["dtype"]]
-            shape, strides, begins = place.shape, place.strides, 0
+            shape, strides = place.shape, place.strides
             if ended:
-                shape, strides, begins = ended_map(shape, strides)
+                shape, strides = ended_map(shape, strides, size)
             layout = TensorMapLayout(
                 made["dtype"],
                 shape,
@@ -47,11 +46,5 @@ class TensorMaps:
                 tuple(made["box"]),
                 made["swizzle"],
             )
-            address = tensor.data_ptr() + begins * size
-            if address < 0:
-                message = (
-                    f"`{place.tensor}` is at the address {tensor.data_ptr()}, expected one beyond {-begins * size}"
-                )
-                raise ArgusError(Diagnostic("E405", "error", message, help="allocate it at another address"))
-            found = self.cached[key] = self.driver.encode_tensor_map(layout, address)
+            found = self.cached[key] = self.driver.encode_tensor_map(layout, tensor.data_ptr())
         return found

@@ -11,7 +11,7 @@ from argus.core.atom import Atom
 from argus.core.dsl.faults import fault
 from argus.core.index import Const, Coord, Index
 from argus.core.ir import Staged, Strided, View, static
-from argus.core.ir.view_ends import box_end
+from argus.core.ir.view_ends import ENDED_AXES, box_end
 from argus.core.memory.swizzle_tiles import span_of, tile_columns
 from argus.core.walk import mentions, substitute
 
@@ -83,11 +83,11 @@ def choose_box(legal: list[Atom], source: View, target: View) -> Atom:
     if not fitting:
         _box_fault(legal[0], memory, f"its swizzle {layout.swizzle} is not that of any of {', '.join(map(str, legal))}")
     ended = tensor is source and tensor.where is not algebra.TRUE
-    rank = len(tensor.buffer.shape) + ended  # a box that ends within a tensor takes an axis more of its map
+    rank = len(tensor.buffer.shape) + ENDED_AXES * ended
     atom = next((atom for atom in fitting if atom.box is not None and atom.box.axes in (1, rank)), None)
     sizes = [static(size) for size in memory.shape if isinstance(size, Const)]
     if atom is None or atom.box is None or len(sizes) != min(atom.box.axes, _MAX_TILE_AXES):
-        most = f"2 to {_MAX_AXES - ended}{', which the view ends' if ended else ''}"
+        most = f"2 to {_MAX_AXES - ENDED_AXES * ended}{', which the view ends' if ended else ''}"
         fault(
             "E501",
             f"`{fitting[0]}` and similar instructions move boxes of two axes of a tensor of {most} axes; "

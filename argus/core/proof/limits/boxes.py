@@ -111,7 +111,7 @@ def _box_end_obligations(step: Step, stmt: Copy, access: Access) -> Iterator[Obl
         compared=access.shape[1],
         help=f"let `rows(start, stop)` begin at 0 or later and end by {show(buffer.shape[end.axis])}",
     )
-    roots = ended_coordinates(end, access.view, first)
+    roots = ended_coordinates(end, first)
     yield from width_obligations(roots, stmt, step.context, f"the box of `{buffer.name}`")
 
 

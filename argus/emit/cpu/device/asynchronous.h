@@ -70,7 +70,7 @@ template <class F> static void each_run(const TensorMap& map, const int* place, 
             const i64 at = place[axis] + (i64)(rest % map.box[axis]);
             rest /= map.box[axis];
             inside = inside && at >= 0 && at < map.extents[axis];
-            offset += at * map.strides[axis];
+            offset = (i64)((u64)offset + (u64)at * (u64)map.strides[axis]);  // addresses wrap around
         }
         // Runs of 16 bytes, the unit of the swizzle; an element at the edge cuts them.
         for (u32 chunk = 0; chunk < width; chunk += 16) {

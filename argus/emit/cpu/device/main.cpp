@@ -189,7 +189,6 @@ extern "C" [[noreturn]] void cpu_main(i64* stack) {
     for (u32 n = 0; n < map_count; ++n) {
         TensorMap& map = maps[n];
         map.base = data[take()].start;
-        map.base += take();  // where the map begins, possibly ahead of its tensor
         map.rank = (u32)take(), map.bytes = (u32)take(), map.swizzle = (u32)take();
         for (i64& each : map.extents) each = take();
         for (i64& each : map.strides) each = take();

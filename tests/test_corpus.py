@@ -150,7 +150,8 @@ def check_counterexample(path: Path, found: Counterexample) -> None:
     assert found.schedule
     assert found.smallest
     if found.code in OF_TAGS and "never written" not in found.message:
-        assert {place.space for hop in found.chain for place in hop.sources} & {"global"}
+        spaces = {place.space for hop in found.chain for place in hop.sources}
+        assert "global" in spaces or (found.code == "I39" and " is 0, " in found.message)  # of a constant: registers
 
 
 @pytest.mark.parametrize("path", files("rejected"), ids=named)

@@ -22,7 +22,6 @@ CONFIGS = {
     "super_tiled": GroupedBlocks(),
     "by_rows": GroupedBlocks(group=0),
     "columns_192": GroupedBlocks(bn=192, stages=4, rounds=4),
-    "columns_192_by_rows": GroupedBlocks(bn=192, stages=4, rounds=4, group=0),
 }
 
 

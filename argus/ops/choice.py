@@ -176,7 +176,8 @@ def _low_tiles(rows: int, experts: int, fewest: str = "rows_8") -> str | None:
 
 
 def select_grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
-    """For `argus.kernels.grouped`: tiles as wide as there are columns for, row by row where experts have few rows.
+    """For `argus.kernels.grouped`: tiles as wide as there are columns for, row by row where experts have few rows
+    unless there are scales of blocks.
 
     With fewer still, a configuration of `argus.kernels.grouped_few`. blocks: for `argus.kernels.grouped_fp8`.
     """
@@ -185,8 +186,7 @@ def select_grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
         return "rows_16" if blocks else few
     shared = rows > _SHARING_ROWS * experts
     if blocks:
-        wide = n > _NARROW_COLUMNS
-        return ("columns_192" if shared else "columns_192_by_rows") if wide else "super_tiled" if shared else "by_rows"
+        return "columns_192" if n > _NARROW_COLUMNS else "super_tiled" if shared else "by_rows"
     if not shared and n > _NARROW_COLUMNS:
         return "by_rows"
     return "columns_256" if n > _NARROW_COLUMNS else "columns_128"

@@ -119,7 +119,7 @@ def test_the_text_agrees_with_the_interpreter(config: str, width: int, seeds: tu
         assert all(each.right and each.elements for each in found.trials), found
 
 
-MASKED = "    elif problem.causal:\n        with when(m < own.clear):"
+MASKED = "        with when(m < own.clear):"
 MEETING = '        sync("both", threads=2 * 128)\n'
 ADDITION = "        copy(self.of_queries, self._target(b, h, m), combine=add)\n"
 EDITS: dict[str, tuple[str, ModuleType, tuple[str, str]]] = {

@@ -178,7 +178,7 @@ def test_the_schedule_depends_on_columns_and_rows_of_an_expert() -> None:
     ]
     assert [select_grouped(*each, blocks=True) for each in given] == [
         "columns_192",
-        "columns_192_by_rows",
+        "columns_192",
         "super_tiled",
         "by_rows",
     ]
@@ -189,7 +189,7 @@ def test_operands_of_8_bits_have_scales_of_blocks(plans: Launched) -> None:
     assert grouped(**given).shape == (300, 264)
     ((plan, passed),) = plans
     assert plan.results == (((300, 264), "torch.bfloat16"),)
-    assert [(each.family, each.config) for each in plan.candidates] == [("grouped_fp8_blocks", "columns_192_by_rows")]
+    assert [(each.family, each.config) for each in plan.candidates] == [("grouped_fp8_blocks", "columns_192")]
     assert dict(plan.sizes).items() >= {"KB": 3, "NB": 3, "T": 5}.items()
     named = plan.named(*passed, tensor(300, 264))
     assert {name: named[name].shape for name in ("A", "B", "scale_a", "scale_b", "C")} == {
@@ -206,7 +206,7 @@ def test_operands_of_8_bits_have_scales_of_blocks(plans: Launched) -> None:
 )
 def test_few_rows_of_an_expert_have_low_tiles(rows: int, config: str) -> None:
     assert select_grouped(rows, 64, 2816, blocks=False) == (config or "by_rows")
-    assert select_grouped(rows, 64, 2816, blocks=True) == ("rows_16" if config else "columns_192_by_rows")
+    assert select_grouped(rows, 64, 2816, blocks=True) == ("rows_16" if config else "columns_192")
 
 
 def test_scales_may_be_of_rows_and_columns(plans: Launched) -> None:

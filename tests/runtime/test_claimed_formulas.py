@@ -75,6 +75,7 @@ SIZES = {
     "formula_shares_of_exchanged_sums": {"R": 3, "N": 100},
     "formula_shares_of_one_length": {"R": 3, "N": 64},
     "formula_column_after_the_first_eighth": {"R": 40, "N": 20},
+    "formula_sums_of_sequences_without_rows": {"T": 20, "N": 40, "S": 15, "B": 14},
 }
 TWINS = {
     "formula_second_column_of_short_rows": {"R": 40, "N": 5},
@@ -113,6 +114,8 @@ TWINS = {
     "formula_shares_of_the_other_cluster": {"R": 3, "N": 100},
     "formula_shares_of_the_own_sum": {"R": 3, "N": 100},
     "formula_sum_for_the_greatest": SIZES["formula_row_range"],
+    "formula_sums_of_sequences_of_few_rows": SIZES["formula_sums_of_sequences_without_rows"],
+    "formula_sums_of_sequences_by_rows_of_others": SIZES["formula_sums_of_sequences_without_rows"],
 }
 ADDS_TO_ITS_OUTPUT = {"formula_rows_added_to", "formula_parts_added_in_a_loop"}
 """Of what an output held before, `argus run` knows nothing: they are not compared."""

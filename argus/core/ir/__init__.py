@@ -23,6 +23,7 @@ Statements compare by identity: two occurrences of equal text are two different 
 
 from __future__ import annotations
 
+from argus.core.ir.advice import ADVICE, SCHEDULED, PolicyName
 from argus.core.ir.claims import (
     Claim,
     Covers,
@@ -58,8 +59,6 @@ from argus.core.ir.kernels import (
     program_claims,
 )
 from argus.core.ir.statements import (
-    ADVICE,
-    SCHEDULED,
     Advance,
     Alloc,
     Arrive,
@@ -80,7 +79,6 @@ from argus.core.ir.statements import (
     One,
     Peek,
     Policy,
-    PolicyName,
     Reset,
     Role,
     Roles,

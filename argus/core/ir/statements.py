@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal
 
 from attrs import evolve, frozen
@@ -10,6 +10,7 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.atom import Atom, Queue
 from argus.core.index import Cond, Index, Symbol
+from argus.core.ir.advice import PolicyName
 from argus.core.ir.claims import Claim
 from argus.core.ir.elements import Elem
 from argus.core.ir.storage import Buffer, Origin, View
@@ -209,34 +210,6 @@ class Advance(_Located):
 
     counter: Buffer
     by: Index
-
-
-PolicyName = Literal[
-    "registers",
-    "priority",
-    "remap_xcd",
-    "sched_barrier",
-    "sched_group_barrier",
-    "no_pdl",
-    "skip_one",
-    "free_order",
-]
-ADVICE: Mapping[PolicyName, int] = {
-    "registers": 1,
-    "priority": 1,
-    "remap_xcd": 1,
-    "sched_barrier": 1,
-    "sched_group_barrier": 2,
-    "no_pdl": 0,
-    "skip_one": 0,
-    "free_order": 0,
-}
-"""The number of arguments of each kind of scheduling advice."""
-SCHEDULED: Mapping[str, int] = {
-    name: 1 << bit
-    for name, bit in (("mfma", 3), ("global_read", 5), ("global_write", 6), ("lds_read", 8), ("lds_write", 9))
-}
-"""Kinds of instructions that LLVM's scheduler groups: bits of a mask [LLVM AMDGPU usage, sched_group_barrier]."""
 
 
 @frozen(eq=False)

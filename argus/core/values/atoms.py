@@ -48,6 +48,11 @@ def _rational(numerator: int, denominator: int) -> Fraction:
 _ONE = rational(1)
 
 
+def times(a: Fraction, b: Fraction) -> Fraction:
+    """The product of two numbers, most of which are 1."""
+    return b if a is _ONE else a if b is _ONE else a * b
+
+
 @frozen(eq=False, weakref_slot=True)
 class Count:
     """An integer that is no sum: a size, a quotient."""

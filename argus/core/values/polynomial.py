@@ -35,14 +35,13 @@ from argus.core.values.atoms import (
     of_atom,
     opaque_atom,
     poly,
-    rational,
     single,
     sorted_monomial,
+    times,
 )
 from argus.core.values.ends import apart, residue, tidy, whole
 
 TestAtom = Holds | Above | Inhabited
-_ONE = rational(1)
 _EXPANDED_POWER = 4
 _FACTORS = 200
 _FACTORED = 1 << 12
@@ -80,16 +79,11 @@ def mul(a: Poly, b: Poly) -> Poly:
     terms: dict[Monomial, Fraction] = {}
     for left, x in a.terms:
         for right, y in b.terms:
-            both = _by(x, y)
+            both = times(x, y)
             for monomial, factor in _times(left, right).terms:
-                known, own = terms.get(monomial), _by(factor, both)
+                known, own = terms.get(monomial), times(factor, both)
                 terms[monomial] = own if known is None else known + own
     return poly(terms)
-
-
-def _by(a: Fraction, b: Fraction) -> Fraction:
-    """The product of two numbers, most of which are 1."""
-    return b if a is _ONE else a if b is _ONE else a * b
 
 
 def product(parts: Iterable[Poly]) -> Poly:

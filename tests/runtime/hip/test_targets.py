@@ -54,7 +54,7 @@ def test_a_grouped_product_is_of_its_target(target: str) -> None:
     assert {known[name].target.name for name in chosen} == {target}
     assert len(chosen) > 1
     scaled = {"sm_90a": grouped_fp8.CONFIGS, "gfx942": grouped_fp8_cdna3.CONFIGS}[target]
-    found = {choose(1 << shift, 8, 4096, blocks=True) for shift in range(18)}
+    found = {choose(1 << shift, 8, n, blocks=True) for shift in range(18) for n in (128, 4096)}
     assert scaled.keys() <= found <= scaled.keys() | few.keys()
 
 

@@ -26,6 +26,8 @@ _SLICE = 64
 """Elements of K per `step`."""
 _FEWEST = 3
 _ROWS, _HALF, _PAIR = 128, 64, 2
+_MOST_WAVES = 2
+"""Of tiles of few rows, whose CTAs take one each."""
 _TWO = 115_712
 """Bytes of shared memory per CTA with which two CTAs fit on an SM."""
 
@@ -204,7 +206,8 @@ class _Tiles:
 
 def microseconds(config: Known, m: int, n: int, k: int, costs: Costs = H200) -> float:
     """Predicted time of C = A @ B^T of these extents; infinite for larger clusters than pairs that do not all run at a
-    time, as those have not been measured.
+    time, as those have not been measured, and for more waves of tiles of few rows than two: of shapes with so many,
+    persistent tiles were faster wherever both were measured.
     """
     tiles, rows, columns = _tiles(config, m, n, costs)
     across, along = tiles.cluster
@@ -213,6 +216,8 @@ def microseconds(config: Known, m: int, n: int, k: int, costs: Costs = H200) -> 
     clusters = ceil(high / across) * ceil(wide / along) * tiles.parts
     waves = max(1, ceil(clusters / tiles.resident))
     if waves > 1 and tiles.blocks > _PAIR * tiles.splits and tiles.parts == 1:
+        return inf
+    if waves > _MOST_WAVES and isinstance(config, Skinny):
         return inf
     slices = ceil(k / (_SLICE * tiles.splits * tiles.parts))
     busy = min(PROCESSORS * tiles.per_sm, clusters * tiles.blocks)

@@ -14,6 +14,7 @@ from attrs import frozen
 
 from argus.core.algebra import TRUE
 from argus.core.index import Index, Symbol
+from argus.core.index import Read as ReadElement
 from argus.core.ir import Assume, Buffer, Kernel
 from argus.core.proof.sync.roles.agent_order import check_agent_order
 from argus.core.proof.sync.roles.context import ProofContext, RefusedError
@@ -31,7 +32,7 @@ from argus.core.protocol.ring import (
     WaitGroups,
 )
 from argus.core.query import Budget
-from argus.core.walk import evaluate, symbols
+from argus.core.walk import evaluate, mentions, symbols
 from argus.interp.compiled_kernel import Prepared
 from argus.interp.machine.agents import Agent
 from argus.interp.machine.barriers import TrackedMbarrier
@@ -66,7 +67,9 @@ def compared(kernel: Kernel) -> bool:
         return False
     protocol = found.spoken.protocol
     known = {*kernel.sizes, *kernel.blocks}
-    whole = all(symbols(role.uses) <= known and role.active is TRUE for role in found.roles)
+    counts = [role.uses for role in found.roles]
+    whole = all(symbols(each) <= known and not mentions(each, (ReadElement,)) for each in counts)
+    whole &= all(role.active is TRUE for role in found.roles)
     plain = not any(ring.per_tile or ring.fewer for ring in protocol.rings) and len(protocol.rings) == len(found.rings)
     return whole and plain and not any(role.before or role.after for role in protocol.roles)
 

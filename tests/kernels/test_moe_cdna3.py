@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import getsource
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -146,8 +147,28 @@ OWN: dict[str, tuple[ModuleType, str, str]] = {
         "acc.T, problem.result(t), n)",
         "acc.T, problem.result(t - t % 2), n)",
     ),
+    "the first choice for all": (moe_rows, "D[scalar(inverse[t, j])]", "D[scalar(inverse[t, 0])]"),
+    "the token before": (moe_rows, "D[scalar(inverse[t, j])]", "D[scalar(inverse[t - t % 2, j])]"),
+    "the row after": (moe_rows, "D[scalar(inverse[t, j])]", "D[(scalar(inverse[t, j]) + 1) % D.shape[0]]"),
+    "rows of the choice's number": (moe_rows, "D[scalar(inverse[t, j])]", "D[j]"),
+    "weights applied twice": (
+        moe_rows,
+        "load(weights[t, j], by.axis())",
+        "load(weights[t, j], by.axis()) * load(weights[t, j], by.axis())",
+    ),
+    "weights of the first choice": (moe_rows, "load(weights[t, j]", "load(weights[t, 0]"),
+    "weights of the neighbour's token": (moe_rows, "load(weights[t, j]", "load(weights[t - t % 2, j]"),
+    "no weights": (moe_rows, "else row.to(f32) * factor)", "else row.to(f32))"),
+    "the last choice is left out": (moe_rows, "in loop(inverse.shape[1])", "in loop(inverse.shape[1] - 1)"),
+    "a choice too many": (moe_rows, "in loop(inverse.shape[1])", "in loop(inverse.shape[1] + 1)"),
+    "the last row alone": (moe_rows, "acc[:] = acc + (row", "acc[:] = (row"),
 }
-SHARED = {name: edit for name, edit in OF_THE_LAYER.items() if edit[0] is moe_rows}
+_OF_HOPPER = getsource(moe_rows._at_once)  # pyright: ignore[reportPrivateUsage]  # the sum of the other target
+SHARED = {
+    name: (module, old, new)
+    for name, (module, old, new) in OF_THE_LAYER.items()
+    if module is moe_rows and old not in _OF_HOPPER
+}
 
 
 @pytest.mark.share(48)

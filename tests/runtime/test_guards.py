@@ -213,7 +213,7 @@ def test_a_program_checks_what_no_launch_writes_ahead_of_all(
     tensors = {"expert": Tensor(np.zeros(3, np.int32)), "groups": Tensor(np.zeros(4, np.int32))}
     program.bind(tensors, {"MB": 3, "G": 4}, 7, "tell")()
 
-    wanted = {
+    wanted: dict[tuple[str, ...], list[str]] = {
         ("expert", "groups"): ["routed_guards", "routed", "more"],
         ("expert",): [GUARD, "routed", "routed_guard1", "more"],
         (): [GUARD, "routed", "routed_guard1", "more"],

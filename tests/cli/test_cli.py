@@ -240,7 +240,7 @@ def start(*arguments: str, **options: Any) -> subprocess.Popen[str]:  # noqa: AN
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, **options)  # noqa: S603 reason: ours
 
 
-@pytest.mark.share(3, among="ends of a process")
+@pytest.mark.share(6, among="ends of a process")
 def test_a_reader_that_leaves_gets_no_traceback() -> None:
     with start("verify", str(PROVED), "-v", stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -250,7 +250,7 @@ def test_a_reader_that_leaves_gets_no_traceback() -> None:
     assert (process.returncode, err) == (141, "")
 
 
-@pytest.mark.share(3, among="ends of a process")
+@pytest.mark.share(6, among="ends of a process")
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 def test_a_full_disk_is_reported() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full, start("verify", str(PROVED), stdout=full) as process:
@@ -260,7 +260,7 @@ def test_a_full_disk_is_reported() -> None:
     assert err.startswith("argus: cannot write to the output: ")
 
 
-@pytest.mark.share(3, among="ends of a process")
+@pytest.mark.share(6, among="ends of a process")
 def test_an_interrupt_ends_quietly(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(
         "from pathlib import Path\nPath('started').touch()\nwhile True: pass\n", encoding="utf-8"

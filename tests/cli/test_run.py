@@ -232,7 +232,7 @@ def test_an_instance_is_chosen_by_name_or_else_the_first(capsys: Captured) -> No
     assert capsys.readouterr().out.startswith("gemm_cdna3 ")
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

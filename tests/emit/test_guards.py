@@ -78,7 +78,7 @@ def test_the_compiler_takes_it(file: str) -> None:
     assert [guard.symbol in log for guard in guards(made, assign_names(made))] == [True]
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("file", FILES)
 def test_the_compiler_for_gfx942_takes_it(file: str, tmp_path: Path) -> None:
     made = evolve(of(file), target=gfx942)

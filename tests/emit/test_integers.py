@@ -136,7 +136,7 @@ def test_on_hopper_an_integer_is_read_once_and_before_the_wait_for_what_it_selec
     assert 0 < reads < waits
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 def test_on_mi300x_integers_are_loaded_ahead_of_a_loop_with_waits(tmp_path: Path) -> None:
     made = grouped_nt.trace("interleaved_128")
     text = hip_text(made)

@@ -66,7 +66,7 @@ def _product(made: Kernel, sizes: dict[str, int], work: Path) -> tuple[host.Arra
     return c.astype(np.float64), a.astype(np.float64) @ b.astype(np.float64).T
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("sizes", [{"M": 150, "N": 200, "K": 72}, {"M": 1, "N": 3, "K": 8}], ids=str)
 @pytest.mark.parametrize("atom", [isa.mfma_f32_32x32x8_bf16, isa.mfma_f32_16x16x16_bf16], ids=str)
 def test_a_gemm_by_hand(atom: Atom, sizes: dict[str, int], tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def pingpong() -> Kernel:
     return gemm.trace("cdna3_pingpong")
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @on_linux
 @pytest.mark.parametrize("sizes", [{"M": 300, "N": 270, "K": 200}, {"M": 1, "N": 3, "K": 8}], ids=str)
 def test_it_multiplies(sizes: dict[str, int], tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def plain(kernel: Kernel) -> tuple[str, ...]:
     return (hip_text(kernel),)
 
 
-@pytest.mark.share(4, among="addresses computed anew")
+@pytest.mark.share(8, among="addresses computed anew")
 @pytest.mark.parametrize(
     ("file", "name"),
     [("attention_cdna3", "attention_cdna3_mi300x_attend"), ("convolution", "conv2d_dilated")],
@@ -74,7 +74,7 @@ def test_copies_in_loops_and_behind_them_read_the_thread_anew() -> None:
     assert behind.count("const int again = opaque(thread_);") == 1
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(48)
 def test_addresses_behind_a_loop_do_not_take_registers_within(tmp_path: Path) -> None:
     kernel = gemm_fp8_fnuz.trace("interleaved")
     made = build(kernel, directory=tmp_path, read_code=True)

@@ -16,7 +16,7 @@ from argus.kernels.gemm import gemm
 CUBE = {"M": 4096, "N": 4096, "K": 4096}
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("config", ["cdna3", "cdna3_pingpong"])
 def test_waves_of_a_compute_unit_are_the_compilers(config: str, tmp_path: Path) -> None:
     kernel = gemm.trace(config)

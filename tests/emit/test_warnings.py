@@ -82,7 +82,7 @@ def test_a_captured_name_fails_the_build() -> None:
 
 
 @pytest.mark.skipif(not toolchain.compiler_present(), reason="compiles with clang")
-@pytest.mark.share(80)
+@pytest.mark.share(160)
 @pytest.mark.parametrize("file", sorted(path.stem for path in CORPUS.glob("*.py")))
 def test_the_corpus_has_no_warnings(file: str, tmp_path: Path) -> None:
     for exported in load(str(CORPUS / f"{file}.py")):

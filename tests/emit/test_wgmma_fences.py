@@ -80,7 +80,7 @@ def test_a_in_registers_needs_the_fence(how: str) -> None:
     assert not agrees(kernel, "wgmma_fence();", ";")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("product", [0, 1])
 def test_an_accumulator_that_is_touched_between_groups_needs_the_fence(product: int) -> None:
     """Scores that were read, and an output that was rescaled, ahead of the next product into them."""

@@ -44,7 +44,7 @@ def _on_one_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hopper, "persistent", partial(persistent, blocks=1))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("config", ["small", "pingpong"])
 def test_one_block_may_have_all_tiles(config: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _on_one_block(monkeypatch)

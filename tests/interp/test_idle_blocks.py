@@ -70,7 +70,7 @@ def test_blocks_that_store_outside_of_loops_are_all_run(monkeypatch: pytest.Monk
     assert groups_run(copied.trace(), {"B": 5}, monkeypatch) == 5
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("config", ["small", "columns_128"])
 def test_numbers_and_findings_are_those_of_all_blocks(config: str, monkeypatch: pytest.MonkeyPatch) -> None:
     traced = gemm.trace(config)

@@ -95,7 +95,7 @@ def test_padding_ends_the_provenance() -> None:
     assert str(first.sources[0]) == "padding"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", ["transposed_b", "slices_in_another_order", "both_consumers_the_same_rows"])
 def test_each_hop_reads_what_an_earlier_one_wrote(name: str) -> None:
     chain = counterexample(name).chain

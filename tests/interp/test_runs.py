@@ -26,7 +26,7 @@ KERNELS = (
 """What they violate depends on the schedule."""
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_run_is_shared_by_schedules_with_the_same_choices(name: str) -> None:
     kernel = templates(REFUTED / f"{name}.py")[0].trace()

@@ -26,7 +26,7 @@ def test_the_corpus_has_right_kernels_of_hopper() -> None:
     assert all(any((CORPUS / kind / f"{name}.py").exists() for kind in ("proved", "unknown")) for name in names)
 
 
-@pytest.mark.share(96)
+@pytest.mark.share(192)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_schedule_alarms_of_a_right_kernel(part: int) -> None:
     for name, kernel in right(part, PARTS).items():

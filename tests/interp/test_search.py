@@ -35,7 +35,7 @@ def test_extra_sizes_are_among_them_if_they_are_allowed() -> None:
     assert {"M": 7, "N": 9, "K": 13} not in sizes
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize(
     ("edit", "code", "smallest"),
     [

@@ -63,7 +63,7 @@ def test_the_schedules_are_proved(module: ModuleType, config: Config) -> None:
     assert isinstance(verdict_of(module, config), Proved)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     module, config, old, new = EDITS[name]

@@ -42,7 +42,7 @@ def test_each_key_has_a_place() -> None:
     assert sorted(key_at(place) for place in range(64)) == list(range(64))  # pyright: ignore[reportArgumentType]  # the same arithmetic
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("config", CONFIGS[64])
 def test_the_interpreter_computes_attention(config: str) -> None:
     batch, heads, queries, groups, keys = 1, 2, 70, 1, 130

@@ -28,7 +28,7 @@ def test_every_configuration_is_proved(name: str, count: int, config: str) -> No
     assert any("assert_equals(C" in each for each in verdict.results)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(("name", "count", "config"), ALL)
 def test_the_text_agrees_with_the_interpreter(name: str, count: int, config: str) -> None:
     sizes = ({"N": 5, "K": 1}, {"N": 9, "K": 2101})

@@ -55,7 +55,7 @@ def test_every_configuration_is_proved(name: str, config: str, solver: str) -> N
     assert "starts[b]" in verdict.results[-1]
 
 
-@pytest.mark.share(24, among="registers on gfx942")
+@pytest.mark.share(48, among="registers on gfx942")
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_sums_stay_in_registers(name: str, config: str, tmp_path: Path) -> None:
     report = build(OF_NAME[name].trace(config), directory=tmp_path).report
@@ -76,7 +76,7 @@ def in_loops(assembly: str) -> list[str]:
     return found
 
 
-@pytest.mark.share(24, among="registers on gfx942")
+@pytest.mark.share(48, among="registers on gfx942")
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_loops_load_integers_by_scalar_instructions_at_most(name: str, config: str, tmp_path: Path) -> None:
     assembly = build(OF_NAME[name].trace(config), directory=tmp_path).assembly
@@ -117,7 +117,7 @@ def test_machine_code_of_random_numbers_of_rows_is_right(config: str, seed: int)
     assert np.array_equal(found["C"], wanted.astype(bfloat16))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("counts", [[5, 0, 145], [0, 129, 0, 1]], ids=str)
 def test_each_row_meets_its_own_expert(counts: list[int]) -> None:
     random, rows, columns, depth = np.random.default_rng(0), sum(counts), 136, 72

@@ -24,7 +24,7 @@ ALL = [(name, config) for name, each in OF_NAME.items() for config in each.confi
 FIRST = ("packed_nt", "masked_nt", "packed_fp8_blocks")
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     ("name", "config"),
     [

@@ -24,7 +24,7 @@ ALL = [(dtype, config) for dtype, each in FAMILIES.items() for config in each.co
 FIRST = (bf16, "columns_256")
 
 
-@pytest.mark.share(2, among="weights of groups")
+@pytest.mark.share(4, among="weights of groups")
 @pytest.mark.parametrize(
     ("dtype", "config"), [each if each == FIRST else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )
@@ -170,7 +170,7 @@ def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     assert not isinstance(verdict, Proved), name
 
 
-@pytest.mark.share(2, among="weights of groups")
+@pytest.mark.share(4, among="weights of groups")
 def test_rows_of_a_neighbour_are_refused() -> None:
     made = twin(FAMILIES[bf16], "columns_256", schedule, EDITS["one tensor's rows are not masked"])
     assert not isinstance(verify_program(made, solver="z3", budget=NO_RUNS).verdict, Proved)

@@ -24,7 +24,7 @@ SUMS = "total(lambda k_2: scalar(A[i0, k_2]) * scalar(B[i1, k_2]), over=K)"
 CLAIMED = {"gemm_i8": SUMS, "gemm_i8_scaled": f"scale_a[i0] * scale_b[i1] * {SUMS}"}
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(("family", "config"), CASES)
 def test_each_output_is_its_formula(family: str, config: str) -> None:
     verdict = verify(FAMILIES[family], config=config, solver="z3").verdict
@@ -77,7 +77,7 @@ EDITS: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.share(8, among="integers with one edit")
+@pytest.mark.share(16, among="integers with one edit")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_schedule_with_one_edit_is_not_proved(name: str) -> None:
     wrong = twin(gemm_i8, "interleaved_128", schedule, EDITS[name])
@@ -96,7 +96,7 @@ SCALES: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.share(8, among="integers with one edit")
+@pytest.mark.share(16, among="integers with one edit")
 @pytest.mark.parametrize("name", SCALES)
 def test_scales_with_one_edit_are_not_proved(name: str) -> None:
     wrong = twin(gemm_i8_scaled, "interleaved_128", epilogues, SCALES[name])

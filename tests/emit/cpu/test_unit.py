@@ -46,7 +46,7 @@ def test_index_arithmetic_of_a_prelude_is_executed_as_it_was_emitted() -> None:
     assert {"floor_div", "guard", "descriptor", "operand"} <= kept
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("family", [gemm_fp8_fnuz, gemm_i8], ids=lambda each: each.name)
 def test_every_array_in_lds_is_guarded(family: Template) -> None:
     """Also of elements whose C type has two words; and accumulation registers, which a CPU lacks, are not asked for."""

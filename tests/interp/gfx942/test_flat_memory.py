@@ -122,7 +122,7 @@ def test_a_store_writes_the_segment_of_its_address(code: Instructions, name: str
     assert not group.findings.found
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", [name for name in LINES if "_atomic_" in name])
 def test_atomic_operations_on_flat_addresses(code: Instructions, name: str) -> None:
     operation = name.removeprefix("flat_atomic_")

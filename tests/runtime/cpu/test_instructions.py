@@ -20,7 +20,7 @@ def by_name() -> dict[str, Trial]:
     return {made.name: made for made in trials()}
 
 
-@pytest.mark.share(128)
+@pytest.mark.share(256)
 @pytest.mark.parametrize("name", OF_A_GPU)
 def test_the_bits_are_those_of_the_gpu(name: str) -> None:
     assert digests_on_cpu(by_name()[name]) == OF_A_GPU[name]

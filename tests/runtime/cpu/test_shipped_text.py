@@ -27,7 +27,7 @@ def trials(each: Shipped) -> list[Trial]:
     return found
 
 
-@pytest.mark.share(700)
+@pytest.mark.share(1400)
 @pytest.mark.parametrize("stem", SHIPPED)
 def test_the_text_agrees_with_the_interpreter(stem: str) -> None:
     found = trials(SHIPPED[stem])

@@ -85,13 +85,13 @@ for process in (os.getppid(), {os.getpid()}, {os.getppid()}, -1):
         refused(answer, "E942", "E944")
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("end", ["sys.exit(0)", "raise SystemExit('proved')"])
 def test_an_exit_is_reported_at_its_line(on: Name, end: str) -> None:
     assert "sys.exit" in refused(ran(f"import sys\n{end}", on=on), "E003")
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(24)
 @pytest.mark.parametrize(
     "end",
     [
@@ -218,7 +218,7 @@ for address in (("127.0.0.1", {port}), ("192.0.2.1", 80), ("1.1.1.1", 53)):
 # -- time and memory -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(6, among="endless loops")
+@pytest.mark.share(12, among="endless loops")
 @pytest.mark.parametrize(
     "loop",
     [
@@ -230,7 +230,7 @@ def test_an_endless_loop_of_python_is_stopped(on: Name, loop: str) -> None:
     refused(ran(loop, tracing=SHORT, on=on), "E006", "E942")
 
 
-@pytest.mark.share(6, among="endless loops")
+@pytest.mark.share(12, among="endless loops")
 @pytest.mark.parametrize(
     "loop", ["10 ** 10 ** 8", "import re\nre.match('(a*)*b', 'a' * 64)", "import time\ntime.sleep(600)"]
 )
@@ -275,7 +275,7 @@ os._exit(3)
     assert alive(name) == []
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("where", ["1", "2"])
 def test_an_output_bomb_is_cut_off(on: Name, where: str) -> None:
     text = f"import os\nwhile True:\n    os.write({where}, b'x' * (1 << 20))"

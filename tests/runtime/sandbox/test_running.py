@@ -125,7 +125,7 @@ def test_the_callers_arrays_go_in_and_outputs_come_out() -> None:
         assert failed.code == code
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @isolated
 def test_a_size_of_no_array_is_given_by_name() -> None:
     text = (CORPUS / "proved" / "attention_in_a_window.py").read_text(encoding="utf-8")

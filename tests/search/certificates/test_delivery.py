@@ -40,7 +40,7 @@ def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     assert refused.value.diagnostic.code == "E302"
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("target", DESIGNS)
 def test_no_path_of_this_machine_is_delivered(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(target, tmp_path / "out", home)

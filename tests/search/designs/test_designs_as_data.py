@@ -36,7 +36,7 @@ def covering(problem: Gemm) -> Iterator[Kernel]:
             seen |= knobs(config)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("target", ["gfx942", "sm_90a"])
 def test_a_design_round_trips_for_each_knob_value(target: str) -> None:
     kernels = list(covering(Gemm(*SIZES, "bf16", target)))

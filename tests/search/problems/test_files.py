@@ -57,7 +57,7 @@ def searched(path: Path, *more: str, code: int = 0, capsys: pytest.CaptureFixtur
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("target", SMALL)
 def test_a_file_is_searched_end_to_end(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = searched(kernel_file(tmp_path, target), "--trials", "2", capsys=capsys)
@@ -115,7 +115,7 @@ def test_unusable_sizes_are_reported(sizes: str, said: str, tmp_path: Path) -> N
     assert said in caught.value.diagnostic.message
 
 
-@pytest.mark.share(2, among="searches of files")
+@pytest.mark.share(4, among="searches of files")
 def test_a_run_resumes_only_with_the_same_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = kernel_file(tmp_path)
     first = searched(path, "--trials", "1", capsys=capsys)
@@ -159,7 +159,7 @@ def test_the_work_of_a_product_is_that_of_its_tiles(tmp_path: Path) -> None:
     assert counted.unknown == ()
 
 
-@pytest.mark.share(2, among="searches of files")
+@pytest.mark.share(4, among="searches of files")
 def test_claims_are_suggested_where_there_are_none_and_the_verdict_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -243,7 +243,7 @@ def test_from_python_a_file_is_searched_by_its_path_and_sizes(tmp_path: Path) ->
     assert found.best.name == "matmul"
 
 
-@pytest.mark.share(2, among="searches of files")
+@pytest.mark.share(4, among="searches of files")
 def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> None:
     found = problem(kernel_file(tmp_path))
     workers = WorkerProcesses(GateTask(str(found), found.target), 1, 120.0)
@@ -257,7 +257,7 @@ def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> N
     assert judgement.outcome == "timed", judgement.why
 
 
-@pytest.mark.share(8, among="deliveries")
+@pytest.mark.share(16, among="deliveries")
 @pytest.mark.parametrize("target", SMALL)
 def test_the_best_is_delivered_and_certified_elsewhere(
     target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -132,7 +132,7 @@ def test_lines_that_workgroups_share_come_once_to_each_die(code: CodeObject) -> 
     assert shared.busy["lines"] > own.busy["lines"]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 def test_lines_that_a_workgroup_has_just_requested_are_in_the_vector_cache(code: CodeObject) -> None:
     one, two, apart = (found(code, f"lines_of_{name}") for name in ("one_load", "two_loads", "loads_apart"))
 

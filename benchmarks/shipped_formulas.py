@@ -153,9 +153,11 @@ FORMULAS: dict[str, Callable[[Any, str, Given], Result]] = {
     "gemm_gated_silu": _gated,
     "gemm_fp8": _fp8,
     "gemm_fp8_fnuz": _fp8,
+    "gemm_fp8_fnuz_streams": _fp8,
     "gemm_fp8_blocks": _fp8_blocks,
     "gemm_fp8_fnuz_blocks": _fp8_blocks,
     "gemm_i8_scaled": _i8_scaled,
+    "gemm_i8_scaled_streams": _i8_scaled,
 }
 
 

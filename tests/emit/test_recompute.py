@@ -74,7 +74,7 @@ def test_copies_in_loops_and_behind_them_read_the_thread_anew() -> None:
     assert behind.count("const int again = opaque(thread_);") == 1
 
 
-@pytest.mark.share(48)
+@pytest.mark.nightly
 def test_addresses_behind_a_loop_do_not_take_registers_within(tmp_path: Path) -> None:
     kernel = gemm_fp8_fnuz.trace("interleaved")
     made = build(kernel, directory=tmp_path, read_code=True)

@@ -62,7 +62,9 @@ def test_the_other_solver_proves_it_too(name: str, config: str) -> None:
 
 
 RUN = [
-    pytest.param(*each, marks=pytest.mark.share(16) if each[0].startswith("64") else pytest.mark.nightly)
+    pytest.param(
+        *each, marks=pytest.mark.share(24, among="attention cdna3") if each[0].startswith("64") else pytest.mark.nightly
+    )
     for each in ALL
 ]
 """What the interpreter runs: the narrow ones in the default tier."""
@@ -118,7 +120,7 @@ def test_the_interpreter_agrees_with_float64(name: str, config: str, sizes: dict
     assert np.abs(found["LSE"] - lse).max() < 1e-4
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(24, among="attention cdna3")
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_it_is_compiled_without_spills_for_two_waves_a_simd(name: str, config: str, tmp_path: Path) -> None:
     width, family = FAMILIES[name]

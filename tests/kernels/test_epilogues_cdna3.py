@@ -68,7 +68,7 @@ EXACT: dict[str, tuple[Template, Callable[[Array], Array]]] = {
 }
 
 
-@pytest.mark.share(14)
+@pytest.mark.share(28, among="epilogues cdna3")
 @pytest.mark.parametrize("name", EXACT)
 def test_the_interpreter_agrees_with_float64(name: str) -> None:
     """With tails in every direction."""
@@ -114,7 +114,7 @@ EDITS: dict[str, tuple[Template, ModuleType, tuple[str, str]]] = {
 }
 
 
-@pytest.mark.share(28)
+@pytest.mark.share(28, among="epilogues cdna3")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_kernel_with_one_edit_is_not_proved(name: str) -> None:
     family, module, edit = EDITS[name]

@@ -19,7 +19,7 @@ from argus.verifier.kernel import verify
 from tests.kernels.twins import twin
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12, among="fp8 cdna3")
 @pytest.mark.parametrize("config", CONFIGS)
 def test_sums_are_scaled_once(config: str) -> None:
     verdict = verify(gemm_fp8_fnuz, config=config, solver="z3").verdict
@@ -65,7 +65,7 @@ EDITS: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(12, among="fp8 cdna3")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_kernel_with_one_edit_is_not_proved(name: str) -> None:
     wrong = twin(gemm_fp8_fnuz, "interleaved_128", schedule, EDITS[name])

@@ -39,7 +39,12 @@ Array = np.ndarray[Any, Any]
 @pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("dtype", "activation", "config"),
-    [pytest.param(*each, marks=pytest.mark.share(4) if each == FIRST else pytest.mark.nightly) for each in ALL],
+    [
+        pytest.param(
+            *each, marks=pytest.mark.share(48, among="layers of experts") if each == FIRST else pytest.mark.nightly
+        )
+        for each in ALL
+    ],
 )
 def test_every_configuration_is_proved(dtype: str, activation: Any, config: str, solver: Any) -> None:  # noqa: ANN401 reason: names
     report = verify_program(FAMILIES[dtype, activation].trace(config), solver=solver, budget=NO_RUNS)
@@ -52,7 +57,7 @@ def test_every_configuration_is_proved(dtype: str, activation: Any, config: str,
     assert not any("E*K*N <= 4294967280" in each for each in report.verdict.assumptions)
 
 
-@pytest.mark.share(32)
+@pytest.mark.share(48, among="layers of experts")
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 def test_sums_stay_in_registers(dtype: str, activation: Any, config: str, tmp_path: Path) -> None:  # noqa: ANN401 reason: a name
     for each in FAMILIES[dtype, activation].trace(config).launches:
@@ -89,7 +94,7 @@ def is_right(found: Array, wanted: Array) -> bool:
     return bool(np.abs(found.astype(np.float64) - wanted).max() <= close * np.abs(wanted).max())
 
 
-@pytest.mark.share(32)
+@pytest.mark.share(48, among="layers of experts")
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 def test_the_interpreter_computes_the_layer(dtype: str, activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
     sizes, arrays = case(dtype, config, 9, 0)
@@ -171,7 +176,7 @@ SHARED = {
 }
 
 
-@pytest.mark.share(96)
+@pytest.mark.share(48, among="layers of experts")
 @pytest.mark.parametrize("name", [*OWN, *(each for each in SHARED if each not in OWN)])
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     module, old, new = {**SHARED, **OWN}[name]

@@ -62,7 +62,12 @@ def is_right(found: Array, arrays: dict[str, Array], activation: str) -> bool:
 @pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("activation", "config"),
-    [pytest.param(*each, marks=pytest.mark.share(8) if each == FIRST else pytest.mark.nightly) for each in ALL],
+    [
+        pytest.param(
+            *each, marks=pytest.mark.share(48, among="layers of experts") if each == FIRST else pytest.mark.nightly
+        )
+        for each in ALL
+    ],
 )
 def test_each_launch_is_proved(activation: Any, config: str, solver: Any) -> None:  # noqa: ANN401 reason: names
     report = verify_program(FAMILIES[activation].trace(config), solver=solver, budget=NO_RUNS)
@@ -75,7 +80,7 @@ def test_each_launch_is_proved(activation: Any, config: str, solver: Any) -> Non
     assert any("240" in result for result in gated)
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(48, among="layers of experts")
 @pytest.mark.parametrize(("activation", "config"), ALL)
 def test_the_interpreter_computes_the_layer(activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
     sizes, arrays = case(5, CONFIGS[config].bm)
@@ -93,7 +98,7 @@ def test_machine_code_computes_the_layer(activation: Any, config: str, tokens: i
     assert is_right(found["Y"], arrays, activation)
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(48, among="layers of experts")
 @pytest.mark.parametrize(("activation", "config"), ALL)
 def test_sums_stay_in_registers(activation: Any, config: str, tmp_path: Path) -> None:  # noqa: ANN401 reason: a name
     for each in FAMILIES[activation].trace(config).launches:
@@ -113,7 +118,7 @@ OWN = {
 }
 
 
-@pytest.mark.share(48)
+@pytest.mark.share(48, among="layers of experts")
 @pytest.mark.parametrize("name", [*OWN, *(each for each in OF_SCALES if each not in OWN)])
 def test_a_twin_is_not_proved(name: str) -> None:
     made = twin(FAMILIES[FIRST[0]], FIRST[1], moe_scaled, {**OF_SCALES, **OWN}[name])

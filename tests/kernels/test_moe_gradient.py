@@ -33,7 +33,12 @@ Array = np.ndarray[Any, Any]
 @pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("dtype", "activation", "config"),
-    [pytest.param(*each, marks=pytest.mark.share(8) if each == FIRST else pytest.mark.nightly) for each in ALL],
+    [
+        pytest.param(
+            *each, marks=pytest.mark.share(48, among="layers of experts") if each == FIRST else pytest.mark.nightly
+        )
+        for each in ALL
+    ],
 )
 def test_every_configuration_is_proved(dtype: str, activation: Any, config: str, solver: Any) -> None:  # noqa: ANN401 reason: names
     report = verify_program(FAMILIES[dtype, activation].trace(config), solver=solver, budget=NO_RUNS)
@@ -59,7 +64,7 @@ def slope(activation: str, x: Array) -> Array:
     return (of(x + near) - of(x - near)) / (2 * near)
 
 
-@pytest.mark.share(32)
+@pytest.mark.share(48, among="layers of experts")
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 def test_the_interpreter_computes_the_gradients(dtype: str, activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
     tokens, experts, columns, depth, choices = 37, 4, 24, 40, 2
@@ -203,7 +208,7 @@ def is_proved(made: Program) -> bool:
     return isinstance(verify_program(made, solver="z3", budget=NO_RUNS).verdict, Proved)
 
 
-@pytest.mark.share(96)
+@pytest.mark.share(48, among="layers of experts")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     module, *edit = EDITS[name]

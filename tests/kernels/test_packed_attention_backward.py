@@ -41,7 +41,12 @@ CLAIMS = {
 }
 EACH = [(name, config) for name, each in TEMPLATES.items() for config in each.configs]
 SHORT = {("packed_backward_rows_64", "packed"), ("packed_backward_queries_64", "full")}
-SOME = [pytest.param(*each, marks=pytest.mark.share(8) if each in SHORT else pytest.mark.nightly) for each in EACH]
+SOME = [
+    pytest.param(
+        *each, marks=pytest.mark.share(8, among="packed attention backward") if each in SHORT else pytest.mark.nightly
+    )
+    for each in EACH
+]
 
 
 @pytest.mark.parametrize(("name", "config"), SOME)
@@ -101,7 +106,7 @@ MIXES = [
 ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8, among="packed attention backward")
 @pytest.mark.parametrize("config", MASKS)
 @pytest.mark.parametrize(("queries", "keys", "heads", "groups", "width"), MIXES)
 def test_the_interpreter_computes_gradients_of_each_sequence(

@@ -40,7 +40,7 @@ INTEGERS = gemm_i8_scaled_streams.name
 ALL = [(family, config) for family in FAMILIES for config in CONFIGS]
 
 
-@pytest.mark.share(48)
+@pytest.mark.share(300, among="K in parts on MI300X")
 @pytest.mark.parametrize(("family", "config"), ALL)
 def test_each_output_is_its_formula(family: str, config: str) -> None:
     verdict = verify_program(FAMILIES[family].trace(config), solver="z3", budget=UNBOUNDED).verdict
@@ -83,7 +83,7 @@ def test_running_sums_that_are_not_asked_to_fit_would_be_proved(monkeypatch: pyt
     assert isinstance(verdict, Proved)
 
 
-@pytest.mark.share(48)
+@pytest.mark.share(300, among="K in parts on MI300X")
 @pytest.mark.parametrize(("family", "config"), ALL)
 def test_machine_code_spills_nothing_and_agrees_with_the_interpreter(family: str, config: str, tmp_path: Path) -> None:
     known = CONFIGS[config]
@@ -101,7 +101,7 @@ def test_machine_code_spills_nothing_and_agrees_with_the_interpreter(family: str
         assert all(trial.right and trial.elements for trial in found.trials)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(300, among="K in parts on MI300X")
 @pytest.mark.parametrize("config", ["parts_4", "runs_2_of_3_any", "parts_3_any"])
 def test_the_interpreter_computes_the_product(config: str) -> None:
     random, (m, n, k) = np.random.default_rng(0), (70, 132, 272)
@@ -144,7 +144,7 @@ EDITS: dict[str, tuple[ModuleType, Edit]] = {
 BOTH = [(family, name) for family in FAMILIES for name in EDITS if (family, name) != (INTEGERS, "one scale alone")]
 
 
-@pytest.mark.share(36)
+@pytest.mark.share(300, among="K in parts on MI300X")
 @pytest.mark.parametrize(("family", "name"), BOTH)
 def test_a_twin_of_one_edit_is_not_proved(family: str, name: str) -> None:
     made = twin(FAMILIES[family], "runs_2_of_3", *EDITS[name])

@@ -60,7 +60,7 @@ def test_a_listing_is_well_formed_and_prints(listing: Exported) -> None:
     assert sum(line.startswith("mma ") for line in lines) == counted(kernel)["Mma"]
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12, among="listings proved")
 @pytest.mark.parametrize(
     "listing", [each for each in listed("proved") if each.program is None], ids=lambda each: each.name
 )
@@ -72,7 +72,7 @@ def test_a_listing_is_proved(listing: Exported) -> None:
 PROGRAMS = tuple(dict.fromkeys(each.program for each in listed("proved") if each.program is not None))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(12, among="listings proved")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.name)
 def test_a_program_of_a_listing_is_proved(program: Program) -> None:
     report = verify_program(program, solver="z3")
@@ -80,7 +80,7 @@ def test_a_program_of_a_listing_is_proved(program: Program) -> None:
     assert all(isinstance(each.verdict, Proved) for each in report.launches)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12, among="listings proved")
 @pytest.mark.parametrize(
     "listing", [each for each in listed("traced") if each.program is None], ids=lambda each: each.name
 )

@@ -73,6 +73,7 @@ def keeping_addresses(kernel: Kernel) -> tuple[str, ...]:
     return hip_texts(kernel)[:1]
 
 
+@pytest.mark.nightly
 def test_a_point_that_spills_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This one spills unless its loop computes addresses anew."""
     name = "cdna3staged_bm256_bn256_run8_vector8"

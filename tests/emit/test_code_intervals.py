@@ -91,7 +91,7 @@ def test_everything_of_a_shipped_kernel_stands_between_its_waits(name: str) -> N
     assert (found.unplaced, found.moved) == (0, ())
 
 
-@pytest.mark.share(640)
+@pytest.mark.share(640, among="emit: code intervals")
 @pytest.mark.parametrize("stem", [f"{family}-{config}" for family, config in shipped_configurations()])
 def test_each_shipped_kernel_is_held(stem: str) -> None:
     family, _, config = stem.partition("-")
@@ -144,7 +144,7 @@ def moves(made: Compiled) -> Iterator[tuple[str, str]]:
             yield f"{each.text} at {each.place} by {step}", "\n".join([*left[:at], *own, *left[at:]])
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(640, among="emit: code intervals")
 @pytest.mark.parametrize(
     "name",
     [
@@ -162,7 +162,7 @@ def test_each_wait_that_is_moved_in_the_assembly_is_found(name: str) -> None:
     assert survived == []
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(640, among="emit: code intervals")
 @pytest.mark.parametrize("instead", ["", "\ts_waitcnt vmcnt(1) lgkmcnt(1)"], ids=["dropped", "weaker"])
 def test_a_wait_that_is_dropped_or_waits_for_less_is_found(instead: str) -> None:
     made = compiled("double buffer")

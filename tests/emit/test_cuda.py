@@ -101,7 +101,7 @@ def test_bytes_are_announced_before_the_boxes_that_bring_them(cooperative: Kerne
     assert announced < min(loads)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(6, among="emit: cuda")
 @pytest.mark.parametrize("config", ["cooperative", "super_tiled", "small"])
 def test_a_kernel_compiles_without_a_gpu(config: str, tmp_path: Path) -> None:
     made = build(gemm.trace(config), None, tmp_path)
@@ -185,7 +185,7 @@ def test_a_report_without_a_figure_is_a_fault_of_ours() -> None:
         parse_report("ptxas info : Compile time = 1 ms")
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6, among="emit: cuda")
 @pytest.mark.parametrize(
     "config", [Skinny(bm=152, bk=64, stages=6, bn=128), Split(bm=64, bn=80, stages=10, swap_ab=True)]
 )

@@ -91,7 +91,7 @@ def test_locals_of_the_emitter_are_not_a_users(file: str) -> None:
     assert differences(of(file), renamed(of(file), file)) == []
 
 
-@pytest.mark.share(128)
+@pytest.mark.share(128, among="emit: names")
 @pytest.mark.parametrize("file", FILES)
 def test_other_names_change_nothing_else(file: str) -> None:
     made = of(file)
@@ -112,7 +112,7 @@ def test_names_as_they_are_are_captured(monkeypatch: pytest.MonkeyPatch) -> None
     assert any(differences(made, renamed(made, str(seed))) for seed in range(3))
 
 
-@pytest.mark.share(32)
+@pytest.mark.share(128, among="emit: names")
 @pytest.mark.parametrize(
     "file", [*CAPTURED, "grouped_experts", "pingpong", "own_rows_by_direct_loads", "rows_of_sequences"]
 )

@@ -31,14 +31,14 @@ def loop_of(kernel: Kernel) -> For:
     return next(stmt for stmt in loops if any(isinstance(each, Mma) for each in stmt.body))
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(12, among="emit: unrolling")
 @pytest.mark.parametrize("depth", [1, 16, 17])
 def test_the_text_agrees_with_the_interpreter(depth: int) -> None:
     """No round, one, and one with an iteration left."""
     assert validate(made(), [sizes(depth)], seeds=[0]).right
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(12, among="emit: unrolling")
 @pytest.mark.parametrize(
     ("old", "new"),
     [

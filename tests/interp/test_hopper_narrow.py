@@ -29,7 +29,7 @@ def violations(kernel: Kernel, sizes: Mapping[str, int], schedule: Schedule) -> 
     return {violation.code for violation in outcome.violations}
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(12, among="interp: hopper narrow")
 @pytest.mark.parametrize("shape", ODD, ids=str)
 def test_any_shape_is_multiplied(shape: tuple[int, int, int]) -> None:
     sizes = dict(zip("MNK", shape, strict=True))
@@ -46,7 +46,7 @@ def without(kernel: Kernel, kind: type[Stmt], number: int) -> Kernel:
     return evolve(kernel, prologue=tuple(shorter if stmt is loop else stmt for stmt in kernel.prologue))
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12, among="interp: hopper narrow")
 @pytest.mark.parametrize(
     ("kind", "number", "code"),
     [(Fence, 0, "I12"), (Sync, 0, "I12"), (Wait, 0, "I10")],

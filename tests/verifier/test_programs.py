@@ -40,7 +40,11 @@ from tests.tiers import Tier
 PROGRAMS = CORPUS / "programs"
 ROOT = CORPUS.parents[1]
 both_solvers = pytest.mark.parametrize(
-    "solver", [pytest.param("z3", marks=pytest.mark.share(24)), pytest.param("cvc5", marks=pytest.mark.share(96))]
+    "solver",
+    [
+        pytest.param("z3", marks=pytest.mark.share(96, among="verifier: programs")),
+        pytest.param("cvc5", marks=pytest.mark.share(96, among="verifier: programs")),
+    ],
 )
 
 
@@ -222,7 +226,7 @@ CASES = (
 )
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(96, among="verifier: programs")
 @pytest.mark.parametrize(("twin", "switch_off"), CASES, ids=[twin for twin, _ in CASES])
 def test_a_twin_slips_past_without_its_check(
     twin: str, switch_off: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch

@@ -37,15 +37,17 @@ def schedules_at(kernel: Kernel, place: int) -> tuple[Schedule, ...]:
 
 
 def check_no_run_fails(mutant: Mutant) -> None:
-    prepared = Prepared(mutant.kernel)
+    prepared, runs = Prepared(mutant.kernel), 0
     for place, sizes in enumerate(few_sizes(mutant.kernel)):
         for schedule in schedules_at(mutant.kernel, place):
             try:
                 outcome = run_prepared(prepared, sizes, None, schedule, tags=True, values=False)
             except UnsatisfiedPromiseError:  # no integers keep the promises at these sizes
                 break
+            runs += 1
             found = [(v.code, v.message, str(v.stmt.span)) for v in outcome.violations]
             assert not found, f"proved, but fails at {sizes} under {schedule} after {mutant.edits}: {found}"
+    assert runs, f"no small size has integers that keep the promises after {mutant.edits}"
 
 
 def check_numbers(mutant: Mutant) -> None:

@@ -85,7 +85,7 @@ def contract() -> list[str]:
     """The packages of argus/ in the order of the import contract, importers first."""
     data = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = next(
-        each["layers"] for each in data["tool"]["importlinter"]["contracts"] if each["name"].startswith("thirteen")
+        each["layers"] for each in data["tool"]["importlinter"]["contracts"] if each["name"].startswith("fifteen")
     )
     return [name for layer in layers for name in layer.split(" | ") if name not in FILES]
 

@@ -1,0 +1,1 @@
+"""Nests: what a graph of tensor operations computes, as expressions over affine reads. Pure data and functions."""

@@ -1,0 +1,1 @@
+"""Argus for torch: programs of torch as proved kernels. It needs the `torch` extra."""

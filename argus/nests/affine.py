@@ -5,12 +5,14 @@ All statements hold for sizes of at least 1: nothing is launched for a tensor wi
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from itertools import chain
 from typing import Any
 
 from argus.core import algebra
-from argus.core.index import Bin, Const, Index, Node, Sum, Sym, Symbol
+from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Node, Not, Or, Sum, Sym, Symbol
 from argus.core.walk import fold, substitute, symbols
 from argus.nests.nest import Axis
 
@@ -178,17 +180,19 @@ def _equal_runs(old: tuple[Index, ...], new: tuple[Index, ...]) -> list[tuple[ra
     return pairs
 
 
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
-    "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "<=": operator.le,
+    "==": operator.eq,
 }
 
 
-def computed(index: Index, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 reason: a number of any kind
-    """The expression computed by `+ * // %` on any kind of integers. values: of axes and sizes, by name.
+def computed(index: Index | Cond, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 reason: a number of any kind
+    """The expression or condition computed by `+ * // % <= == & | ~` on any kind of integers and truth values.
 
-    Raises KeyError for a symbol without a value, and for an operation of bits.
+    values: of axes and sizes, by name. Raises KeyError for a symbol without a value, and for an operation of bits.
     """
 
     def visit(node: Node, parts: Sequence[Any]) -> Any:  # noqa: ANN401 reason: as above
@@ -202,8 +206,14 @@ def computed(index: Index, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 re
                 for part, (_, factor) in zip(parts, terms, strict=True):
                     total = total + part * factor
                 return total
-            case Bin(op=op):
-                return _ARITHMETIC[op](parts[0], parts[1])
+            case Bin(op=op) | Cmp(op=op):
+                return _OPERATORS[op](parts[0], parts[1])
+            case And():
+                return reduce(operator.and_, parts, True)
+            case Or():
+                return reduce(operator.or_, parts, False)
+            case Not():
+                return not parts[0] if isinstance(parts[0], bool) else ~parts[0]
             case _:
                 raise KeyError(type(node).__name__)
 

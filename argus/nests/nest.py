@@ -17,6 +17,7 @@ from attrs import Factory, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index, Symbol
+from argus.core.index_text import show
 from argus.core.target import LARGEST_SIZE
 
 CompareOp = Literal["<", "<=", "=="]
@@ -161,6 +162,11 @@ class TensorType:
     name: str
     shape: tuple[Index, ...]
     dtype: str
+
+    @property
+    def extents(self) -> tuple[str, ...]:
+        """The extents as text: numbers and names of sizes, in a canonical form."""
+        return tuple(map(show, self.shape))
 
 
 @frozen

@@ -7,8 +7,9 @@ from typing import assert_never
 
 from attrs import field, frozen
 
-from argus.core.index import Index, Symbol
+from argus.core.index import Cond, Index, Node, Symbol
 from argus.core.walk import substitute as substitute_index
+from argus.core.walk import symbols
 from argus.nests.nest import (
     Apply,
     Axis,
@@ -79,6 +80,11 @@ def reads(*roots: Expr) -> list[Read]:
     return [each for each in expressions(*roots) if isinstance(each, Read)]
 
 
+def symbols_of(read: Read) -> frozenset[Symbol]:
+    """The axes and sizes that the place of a read depends on."""
+    return frozenset[Symbol]().union(*map(symbols, read.index))
+
+
 def reductions(*roots: Expr) -> list[Reduce]:
     """Every reduction, outer ones first."""
     return [each for each in expressions(*roots) if isinstance(each, Reduce)]
@@ -94,6 +100,41 @@ def with_reads(expr: Expr, of: Callable[[Read], Expr]) -> Expr:
     return _Rebuilder({}, of).of(expr)
 
 
+def with_axes(expr: Expr, of: Callable[[tuple[Axis, ...]], tuple[Axis, ...]]) -> Expr:
+    """The expression with the axes of every reduction replaced, and nothing else."""
+    return _Rebuilder({}, lambda read: read, of).of(expr)
+
+
+def indices(*roots: Expr) -> list[Node]:
+    """The coordinates that are values, the conditions on coordinates, and the extents of reductions' axes."""
+    found: list[Node] = []
+    for each in expressions(*roots):
+        match each:
+            case Coordinate(index=index):
+                found.append(index)
+            case Select(test=test):
+                found += _conditions(test)
+            case Reduce(axes=axes):
+                found += [axis.extent for axis in axes]
+            case _:
+                pass
+    return found
+
+
+def _conditions(test: Test) -> list[Cond]:
+    match test:
+        case Compare():
+            return []
+        case Inside(condition=condition):
+            return [condition]
+        case Both(tests=tests) | Either(tests=tests):
+            return [cond for each in tests for cond in _conditions(each)]
+        case Negated(test=negated):
+            return _conditions(negated)
+        case _:
+            assert_never(test)
+
+
 @frozen
 class _Rebuilder:
     """Rebuilds expressions; those that several others share are rebuilt once, and shared again.
@@ -103,6 +144,7 @@ class _Rebuilder:
 
     places: Places
     read: Callable[[Read], Expr]
+    axes: Callable[[tuple[Axis, ...]], tuple[Axis, ...]] | None = None
     known: dict[int, tuple[Expr, Expr]] = field(factory=dict[int, tuple[Expr, Expr]])
 
     def of(self, expr: Expr) -> Expr:
@@ -125,6 +167,8 @@ class _Rebuilder:
                 return Select(self.test(test), self.of(then), self.of(other))
             case Convert(dtype=dtype, arg=arg):
                 return Convert(dtype, self.of(arg))
+            case Reduce(op=op, axes=axes, body=body) if self.axes is not None:
+                return Reduce(op, self.axes(axes), self.of(body))
             case Reduce(op=op, axes=axes, body=body):
                 # Its own axes keep their names, and get another symbol with another extent.
                 moved = tuple(Axis(axis.name, self.index(axis.extent)) for axis in axes)

@@ -1,0 +1,131 @@
+"""The bodies of nests on register tiles: what a thread computes of the elements that it holds."""
+
+# Without `from __future__ import annotations`: kernels are traced with this file.
+
+from collections.abc import Callable, Mapping
+from typing import Any, assert_never
+
+from argus import language as lang
+from argus.language import DType, Fragment, bf16, f16, f32
+from argus.nests.affine import computed
+from argus.nests.nest import (
+    Apply,
+    Both,
+    Compare,
+    Constant,
+    Convert,
+    Coordinate,
+    Either,
+    Expr,
+    Inside,
+    Negated,
+    Read,
+    Reduce,
+    Select,
+    Test,
+)
+
+TYPES: Mapping[str, DType] = {"f32": f32, "bf16": bf16, "f16": f16}
+"""The types of elements that templates load and store, by name."""
+
+
+def _pow(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: register tiles and numbers
+    """x to the power of a number, by products for small whole ones, or of a tile for positive x."""
+    if y == 0.5:
+        return lang.sqrt(x)
+    if isinstance(y, int | float) and y == int(y) and 0 < abs(y) <= 8:
+        found = x
+        for _ in range(abs(int(y)) - 1):
+            found = found * x
+        return found if y > 0 else 1.0 / found
+    return lang.exp2(y * lang.log2(x))
+
+
+def tanh(x: Fragment) -> Fragment:
+    """By the exponential, within 2^-22 of 1: the instruction for it is off by 2^-11."""
+    return 1.0 - 2.0 / (lang.exp(2.0 * x) + 1.0)
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "neg": lambda x: -x,
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "pow": _pow,
+    "abs": abs,
+    "max": lang.maximum,
+    "min": lang.minimum,
+    "tanh": tanh,
+}
+
+
+class Body:
+    """Computes expressions on register tiles, in f32; shared ones are computed once.
+
+    load: the elements of a read as a tile, in f32. numbers: the integers of the kernel by name: sizes, and axes with
+    the coordinates of the tile's elements. reduced: what a reduction is here, if the template computes some.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[Read], Any],
+        numbers: Mapping[str, Any],
+        reduced: Callable[[Reduce], Any] | None = None,
+    ) -> None:
+        self._load = load
+        self._numbers = numbers
+        self._reduced = reduced
+        self._known: dict[int, Any] = {}
+        self._loaded: dict[Read, Any] = {}
+
+    def of(self, expr: Expr) -> Any:  # noqa: ANN401 reason: a register tile or a number
+        if id(expr) not in self._known:
+            self._known[id(expr)] = self._made(expr)
+        return self._known[id(expr)]
+
+    def _made(self, expr: Expr) -> Any:  # noqa: ANN401 reason: as above
+        match expr:
+            case Read():
+                if expr not in self._loaded:
+                    self._loaded[expr] = self._load(expr)
+                return self._loaded[expr]
+            case Constant(value=value):
+                return value
+            case Coordinate(index=index):
+                return computed(index, self._numbers)
+            case Apply(op=op, args=args):
+                found = _FUNCTIONS.get(op) or getattr(lang, op)
+                return found(*map(self.of, args))
+            case Select(test=test, then=then, other=other):
+                return lang.where(self._test(test), self.of(then), self.of(other))
+            case Convert(arg=arg):
+                return self.of(arg)  # all is computed in f32, and rounded where it is stored
+            case Reduce():
+                assert self._reduced is not None, expr.op
+                return self._reduced(expr)
+            case _:
+                assert_never(expr)
+
+    def _test(self, test: Test) -> Any:  # noqa: ANN401 reason: a condition on elements or coordinates
+        match test:
+            case Compare(op=op, left=left, right=right):
+                a, b = self.of(left), self.of(right)
+                return a < b if op == "<" else a <= b if op == "<=" else a == b
+            case Inside(condition=condition):
+                return computed(condition, self._numbers)
+            case Both(tests=tests):
+                found: Any = True
+                for each in tests:
+                    found = self._test(each) & found
+                return found
+            case Either(tests=tests):
+                found = False
+                for each in tests:
+                    found = self._test(each) | found
+                return found
+            case Negated(test=negated):
+                found = self._test(negated)
+                return not found if isinstance(found, bool) else ~found
+            case _:
+                assert_never(test)

@@ -1,0 +1,133 @@
+"""Pointwise nests: each thread computes vectors of elements along the last axis, the fastest of the output.
+
+A read that does not depend on the last axis is one number for the whole block; any other is a tile of a computed view,
+which is loaded in vectors where it is a plain tile.
+"""
+
+# Without `from __future__ import annotations`: kernels are traced with this file.
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+from attrs import frozen
+
+from argus.kernels.nests.fragments import TYPES, Body
+from argus.language import (
+    Fragment,
+    IntLike,
+    Tensor,
+    assume,
+    block_id,
+    ceil_div,
+    copy,
+    f32,
+    load,
+    replicated,
+    sm_90a,
+    spread,
+    zeros,
+)
+from argus.nests.affine import computed
+from argus.nests.canonical import Canonical
+from argus.nests.nest import Read
+from argus.nests.rewrite import reductions, symbols_of
+
+_BYTES = {"f32": 4, "bf16": 2, "f16": 2}
+_MOST_ELEMENTS = 1 << 40
+"""The elements of a tensor of several axes, whose addresses then fit 64 bits."""
+
+
+@frozen
+class Pointwise:
+    """Blocks of `threads`, each of which computes `steps` vectors of `vector` elements along the last axis."""
+
+    threads: int = 256
+    vector: int = 4
+    steps: int = 2
+    target = sm_90a
+
+    @property
+    def width(self) -> int:
+        """The elements of a block."""
+        return self.threads * self.vector * self.steps
+
+
+def config_for(form: Canonical, last: int) -> Pointwise | None:
+    """The configuration for a last axis of so many elements; None unless the nests are pointwise.
+
+    Vectors have 16 bytes of the widest type at most, and divide the last axis.
+    """
+    kinds = {each.type.dtype for each in form.parameters}
+    if any(reductions(nest.body) for nest in form.nests) or not kinds <= set(TYPES):
+        return None
+    vector = 16 // max(_BYTES[each] for each in kinds)
+    while last % vector:
+        vector //= 2
+    threads = 256
+    while threads > 32 and threads * vector >= 2 * last:
+        threads //= 2
+    steps = 2 if threads * vector < last else 1
+    return Pointwise(threads, vector, steps)
+
+
+def pointwise(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Pointwise) -> None:
+    """Compute each element of the outputs by itself."""
+    block = _Block(form, tensors, sizes, cfg)
+    body = Body(block.load, block.numbers)
+    for nest in form.nests:
+        block.store(body.of(nest.body), tensors[nest.output])
+
+
+class _Block:
+    """The elements of a block: a tile along the last axis, at one place along the others."""
+
+    def __init__(
+        self, form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Pointwise
+    ) -> None:
+        self._tensors, self._sizes, self._cfg = tensors, sizes, cfg
+        self._axes = [axis.name for axis in form.nests[0].domain]
+        self._extents: list[Any] = [computed(axis.extent, sizes) for axis in form.nests[0].domain]
+        *outer, last = self._extents
+        assume(last % cfg.vector == 0)
+        for each in form.parameters:
+            _assume_addresses(tensors[each.type.name])
+        *self._at, self._number = block_id((*outer, ceil_div(last, cfg.width)))
+        self._by = spread((cfg.width,), threads=cfg.threads, vector=cfg.vector)
+        self._whole = zeros(f32, self._by)
+        (column,) = self._whole.index
+        at = (*self._at, self._number * cfg.width + column)
+        self.numbers: dict[str, Any] = {**sizes, **dict(zip(self._axes, at, strict=True))}
+
+    def load(self, read: Read) -> Any:  # noqa: ANN401 reason: a register tile
+        """The elements of a read: one for the block where the last axis does not matter."""
+        tensor, places = self._tensors[read.tensor], dict(zip(self._axes, self._at, strict=False))
+        if read.outside is None and not depends(read, self._axes[-1]):
+            at = tuple(computed(each, {**self._sizes, **places}) for each in read.index)
+            return load(tensor[at], replicated(self._cfg.threads)).to(f32)
+
+        def place(*at: IntLike) -> tuple[Any, ...]:
+            numbers = {**self._sizes, **dict(zip(self._axes, at, strict=True))}
+            return tuple(computed(each, numbers) for each in read.index)
+
+        view = tensor.gather(tuple(self._extents), place, outside=read.outside)
+        return load(self._tile(view), self._by, edge=0.0 if read.outside is None else read.outside).to(f32)
+
+    def store(self, value: Any, output: Tensor) -> None:  # noqa: ANN401 reason: a register tile or a number
+        if not isinstance(value, Fragment) or value.shape != self._whole.shape:
+            value = self._whole + value
+        copy(value.to(output.dtype), self._tile(output), edge=0)
+
+    def _tile(self, view: Tensor) -> Tensor:
+        return (view[tuple(self._at)] if self._at else view).tile((self._cfg.width,), (self._number,))
+
+
+def depends(read: Read, axis: str) -> bool:
+    """Whether the place of a read depends on an axis."""
+    return any(symbol.name == axis for symbol in symbols_of(read))
+
+
+def _assume_addresses(tensor: Tensor) -> None:
+    """The elements of a tensor are few enough that addresses fit 64 bits, as the launch checks."""
+    if len(tensor.shape) > 1:
+        assume(prod(tensor.shape) <= _MOST_ELEMENTS)

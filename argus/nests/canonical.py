@@ -1,0 +1,331 @@
+"""The canonical form of nests, by which kernels are made and found again: few axes, sizes as symbols, plain names.
+
+Axes that all reads run through together become one. A read that runs through all of a tensor gets a parameter of just
+the axes it runs through; other reads keep the tensor's shape. Parameters of several shapes may be the same memory, which
+is only read. Extents become sizes of the kernel, unless the bounds of a read depend on their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+from attrs import evolve, field, frozen
+
+from argus.core import algebra
+from argus.core.index import Bin, Const, Index, Symbol
+from argus.core.target import LARGEST_SIZE
+from argus.core.walk import substitute, symbols, within
+from argus.nests.affine import Extents, extents_of, flattened, product_of
+from argus.nests.nest import Axis, Nest, Read, TensorType, size
+from argus.nests.rewrite import indices, placed, reads, reductions, with_axes, with_reads
+
+MOST_AXES = 3
+"""Domains keep so many axes at most: those of a grid."""
+_ZERO, _ONE = algebra.const(0), algebra.const(1)
+
+
+@frozen
+class Parameter:
+    """A tensor of a kernel. source: the tensor of the graph whose memory it is."""
+
+    type: TensorType
+    source: str
+
+
+@frozen
+class Canonical:
+    """Nests of one domain in canonical form.
+
+    parameters: what they read, then the outputs, one for each nest, in order. sizes: the kernel's sizes by name, over
+    those of the graph; some are the extent of no parameter. ties: numbers over the kernel's sizes that are equal.
+    """
+
+    nests: tuple[Nest, ...]
+    parameters: tuple[Parameter, ...]
+    sizes: Mapping[str, Index] = field(factory=dict[str, Index])
+    ties: tuple[tuple[Index, Index], ...] = ()
+
+
+def canonical(
+    nests: Sequence[Nest],
+    tensors: Mapping[str, TensorType],
+    values: Mapping[str, int] | None = None,
+    most_axes: int = MOST_AXES,
+) -> Canonical:
+    """The canonical form of nests with equal extents of their domains.
+
+    tensors: those they read, by name. values: of sizes, which decide how many elements one axis may have.
+    """
+    form = _flat_reads(_without_ones(_one_domain(nests)), tensors)
+    joined = _merged(form, values or {})
+    while len(joined.domain) > most_axes:
+        joined = _merged(_one_axis(joined, *joined.domain[:2]), values or {})
+    if not joined.domain:
+        joined = evolve(joined, domain=(Axis("i", _ONE),))
+    return _Namer(joined, tensors).canonical()
+
+
+# -- working form --------------------------------------------------------------------------------------------
+
+
+@frozen
+class _Form:
+    """Nests with one domain. A read without a value outside has one index more: its element's row-major number."""
+
+    nests: tuple[Nest, ...]
+    domain: tuple[Axis, ...]
+
+    @property
+    def groups(self) -> list[tuple[Axis, ...]]:
+        """The lists of axes: the domain, and those of each reduction."""
+        return [self.domain, *(each.axes for each in reductions(*(nest.body for nest in self.nests)))]
+
+    @property
+    def extents(self) -> Extents:
+        return extents_of(axis for group in self.groups for axis in group)
+
+    def changed(self, change: Callable[[Nest], Nest], domain: tuple[Axis, ...] | None = None) -> _Form:
+        return evolve(
+            self, nests=tuple(map(change, self.nests)), domain=self.domain if domain is None else domain
+        )
+
+
+def _one_domain(nests: Sequence[Nest]) -> _Form:
+    """All nests over the axes of the first."""
+    domain = nests[0].domain
+
+    def moved(nest: Nest) -> Nest:
+        places = {old.symbol: new.index for old, new in zip(nest.domain, domain, strict=True)}
+        return evolve(nest, body=placed(nest.body, places))
+
+    return _Form(tuple(map(moved, nests)), domain)
+
+
+def _without_ones(form: _Form) -> _Form:
+    """Without axes of the domain of one element."""
+    zero = {axis.symbol: _ZERO for axis in form.domain if axis.extent is _ONE}
+    kept = tuple(axis for axis in form.domain if axis.symbol not in zero)
+    return form.changed(lambda nest: evolve(nest, body=placed(nest.body, zero)), kept)
+
+
+def _flat_reads(form: _Form, tensors: Mapping[str, TensorType]) -> _Form:
+    def numbered(read: Read) -> Read:
+        if read.outside is not None:
+            return read
+        return evolve(read, index=(*read.index, flattened(read.index, tensors[read.tensor].shape)))
+
+    return form.changed(lambda nest: evolve(nest, body=with_reads(nest.body, numbered)))
+
+
+# -- merging of axes -----------------------------------------------------------------------------------------
+
+
+def _merged(form: _Form, values: Mapping[str, int]) -> _Form:
+    """With axes merged that all reads run through together."""
+    while True:
+        pairs = [pair for group in form.groups for pair in pairwise(group)]
+        found = next((pair for pair in pairs if _together(form, values, *pair)), None)
+        if found is None:
+            return form
+        form = _one_axis(form, *found)
+
+
+def _together(form: _Form, values: Mapping[str, int], outer: Axis, inner: Axis) -> bool:
+    """Whether every read runs through both axes as through one, or through neither."""
+    bodies, both = [nest.body for nest in form.nests], {outer.symbol, inner.symbol}
+    count = _value(algebra.mul(outer.extent, inner.extent), values)
+    if count is not None and count > LARGEST_SIZE:
+        return False
+    if any(symbols(axis.extent) & both for group in form.groups for axis in group):
+        return False
+    if any(symbols(each) & both for each in indices(*bodies)):
+        return False
+    return all(_runs_together(read, outer, inner) for read in reads(*bodies))
+
+
+def _runs_together(read: Read, outer: Axis, inner: Axis) -> bool:
+    if not any(symbols(each) & {outer.symbol, inner.symbol} for each in read.index):
+        return True
+    if read.outside is not None:
+        return False
+    apart, step = stride(read.index[-1], outer.symbol), stride(read.index[-1], inner.symbol)
+    return apart is not None and step is not None and apart is algebra.mul(step, inner.extent)
+
+
+def stride(place: Index, axis: Symbol) -> Index | None:
+    """How far the place moves with a coordinate; None where that depends on a coordinate."""
+    step = algebra.sub(substitute(place, {axis: algebra.add(algebra.sym(axis), 1)}), place)
+    return None if any(symbol.kind != "size" for symbol in symbols(step)) else step
+
+
+def _value(number: Index, values: Mapping[str, int]) -> int | None:
+    given = {s: algebra.const(values[s.name]) for s in symbols(number) if s.name in values}
+    found = substitute(number, given)
+    return found.value if isinstance(found, Const) else None
+
+
+def _one_axis(form: _Form, outer: Axis, inner: Axis) -> _Form:
+    """With two adjacent axes of a group as one, from which reads that run through one of them compute it."""
+    axis = Axis(f"{outer.name}_{inner.name}", algebra.mul(outer.extent, inner.extent))
+    parts = {
+        outer.symbol: algebra.floordiv(axis.index, inner.extent),
+        inner.symbol: algebra.mod(axis.index, inner.extent),
+    }
+
+    def with_one(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+        at = next((k for k, pair in enumerate(pairwise(axes)) if pair == (outer, inner)), None)
+        return axes if at is None else (*axes[:at], axis, *axes[at + 2 :])
+
+    def joined(read: Read) -> Read:
+        apart = tuple(substitute(each, parts) for each in read.index)
+        if read.outside is not None or not _runs_together(read, outer, inner):
+            return evolve(read, index=apart)
+        at_once = substitute(read.index[-1], {outer.symbol: _ZERO, inner.symbol: axis.index})
+        return evolve(read, index=(*apart[:-1], at_once))
+
+    def changed(nest: Nest) -> Nest:
+        return evolve(nest, body=placed(with_axes(with_reads(nest.body, joined), with_one), parts))
+
+    return form.changed(changed, with_one(form.domain))
+
+
+# -- parameters and names ------------------------------------------------------------------------------------
+
+
+class _Namer:
+    """Gives axes, sizes and tensors plain names, in the order of their first use."""
+
+    def __init__(self, form: _Form, tensors: Mapping[str, TensorType]) -> None:
+        self._form = form
+        self._tensors = tensors
+        self._sizes: dict[str, Index] = {}
+        self._known: dict[Index, Index] = {}
+        self._ties: list[tuple[Index, Index]] = []
+        self._axes: dict[Symbol, Axis] = {}
+        self._parameters: dict[tuple[str, object], Parameter] = {}
+        self._extents = form.extents
+        self._bodies = [nest.body for nest in form.nests]
+        self._orders = {read: self._order(read) for read in reads(*self._bodies)}
+
+    def canonical(self) -> Canonical:
+        pinned = {
+            symbol
+            for read, order in self._orders.items()
+            if order is None and read.outside is None
+            for each in read.index
+            for symbol in symbols(each)
+        }
+        pinned |= {symbol for each in pinned & set(self._extents) for symbol in symbols(self._extents[each])}
+        for group, letter in zip(self._form.groups, ("i", *("j" for _ in self._form.groups[1:])), strict=True):
+            for axis in group:
+                self._name_axis(axis, letter, free=axis.symbol not in pinned)
+        domain = tuple(self._axes[axis.symbol] for axis in self._form.domain)
+        bodies = [
+            with_axes(with_reads(body, self._read), lambda axes: tuple(self._axes[each.symbol] for each in axes))
+            for body in self._bodies
+        ]
+        free = {s for each in indices(*bodies) for s in symbols(each) if s.kind == "size"} - self._own_sizes()
+        places = self._places(free)
+        nests = tuple(
+            evolve(nest, output=f"Y{k}", domain=domain, body=placed(body, places))
+            for k, (nest, body) in enumerate(zip(self._form.nests, bodies, strict=True))
+        )
+        outputs = [
+            Parameter(new.type, old.output) for old, new in zip(self._form.nests, nests, strict=True)
+        ]
+        return Canonical(nests, (*self._parameters.values(), *outputs), self._sizes, tuple(self._ties))
+
+    def _own_sizes(self) -> set[Symbol]:
+        return {symbol for name in self._sizes for symbol in symbols(size(name))}
+
+    def _places(self, sizes: set[Symbol]) -> dict[Symbol, Index]:
+        """The new names of axes, and of sizes of the graph."""
+        found = {symbol: axis.index for symbol, axis in self._axes.items()}
+        return found | {symbol: self._named(algebra.sym(symbol)) for symbol in sorted(sizes, key=lambda s: s.name)}
+
+    def _name_axis(self, axis: Axis, letter: str, *, free: bool) -> None:
+        if axis.symbol in self._axes:
+            return
+        count = sum(each.name.startswith(letter) for each in self._axes.values())
+        if symbols(axis.extent) & set(self._extents):
+            around = {s: self._axes[s].index for s in symbols(axis.extent) if s in self._axes}
+            extent = substitute(self._in_own_sizes(axis.extent), around)
+        else:
+            extent = self._fresh(axis.extent) if free and axis.extent is not _ONE else self._named(axis.extent)
+        self._axes[axis.symbol] = Axis(f"{letter}{count}", extent)
+
+    # -- reads ---
+
+    def _read(self, read: Read) -> Read:
+        """The read of a parameter, over the same axes."""
+        order = self._orders[read]
+        given = self._tensors[read.tensor]
+        if order is not None:
+            shape = tuple(self._axes[symbol].extent for symbol in order) or (_ONE,)
+            index = tuple(map(algebra.sym, order)) or (_ZERO,)
+            return Read(self._parameter(read, tuple(order), lambda: shape), index, read.dtype)
+        if read.outside is not None:
+            shape_of = lambda: tuple(map(self._fresh, given.shape)) or (_ONE,)  # noqa: E731 reason: made once at most
+            return Read(self._parameter(read, "outside", shape_of), self._at(read.index), read.dtype, read.outside)
+        *index, place = read.index
+        if not index or (any(map(_divides, index)) and not _divides(place)):
+            count = product_of(given.shape)
+            return Read(self._parameter(read, "flat", lambda: (self._named(count),)), self._at((place,)), read.dtype)
+        shape_of = lambda: tuple(map(self._named, given.shape))  # noqa: E731 reason: made once at most
+        return Read(self._parameter(read, "whole", shape_of), self._at(index), read.dtype)
+
+    def _at(self, index: Sequence[Index]) -> tuple[Index, ...]:
+        return tuple(map(self._in_own_sizes, index)) or (_ZERO,)
+
+    def _parameter(self, read: Read, kind: object, shape: Callable[[], tuple[Index, ...]]) -> str:
+        key = read.tensor, kind
+        if key not in self._parameters:
+            made = TensorType(f"X{len(self._parameters)}", shape(), read.dtype)
+            self._parameters[key] = Parameter(made, read.tensor)
+        return self._parameters[key].type.name
+
+    def _order(self, read: Read) -> list[Symbol] | None:
+        """The axes through whose elements, last fastest, the read runs; None if it runs otherwise, or not through all."""
+        place = read.index[-1] if read.index else _ZERO
+        if read.outside is not None or substitute(place, dict.fromkeys(self._extents, _ZERO)) is not _ZERO:
+            return None
+        used = [symbol for symbol in self._extents if symbol in symbols(place)]
+        strides = {symbol: stride(place, symbol) for symbol in used}
+        order: list[Symbol] = []
+        step: Index = _ONE
+        while len(order) < len(used):
+            found = next((each for each in used if each not in order and strides[each] is step), None)
+            if found is None or symbols(self._extents[found]) & set(self._extents):
+                return None
+            order.insert(0, found)
+            step = algebra.mul(step, self._extents[found])
+        return order if step is product_of(self._tensors[read.tensor].shape) else None
+
+    # -- sizes ---
+
+    def _fresh(self, extent: Index) -> Index:
+        """A size of its own, which no other is compared with."""
+        name = f"N{len(self._sizes)}"
+        self._sizes[name] = extent
+        return size(name)
+
+    def _named(self, extent: Index) -> Index:
+        """A number or a size for an extent: the same for equal ones, related to others as they are."""
+        if isinstance(extent, Const):
+            return extent
+        if extent not in self._known:
+            made = self._known[extent] = self._fresh(extent)
+            own = self._in_own_sizes(extent)
+            if own is not made:
+                self._ties.append((made, own))
+        return self._known[extent]
+
+    def _in_own_sizes(self, number: Index) -> Index:
+        own = self._own_sizes()
+        sizes = {s: self._named(algebra.sym(s)) for s in symbols(number) if s.kind == "size" and s not in own}
+        return substitute(number, sizes)
+
+
+def _divides(number: Index) -> bool:
+    return any(isinstance(each, Bin) and each.op in {"//", "%"} for each in within(number))

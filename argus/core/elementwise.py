@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import erf
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,8 @@ class ElementOp:
     meaning: its semantics, on NumPy arrays of the operands' dtype. tags: "combine" requires tagged operands to agree
     on every shared name and yields the union; sets of contributions survive "linear" operations only.
     spelling: per target, a format string over positional operands. linear: it may scale a sum of products.
+    real: the operation on real numbers that it computes, where that has another name. relative: the largest relative
+    error of its result, where that is more than a few roundings.
     """
 
     name: str
@@ -27,6 +30,8 @@ class ElementOp:
     spelling: Mapping[str, str]
     tags: Literal["combine"] = "combine"
     linear: bool = False
+    real: str = ""
+    relative: float = 0.0
 
 
 def _both(text: str) -> dict[str, str]:
@@ -57,6 +62,17 @@ def _clamp(x: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     return np.where(x < low, np.fmin(low, high), np.where(x > high, high, x))
 
 
+def _erf(x: FloatArray) -> FloatArray:
+    """The error function, computed in double precision and rounded once."""
+    found = [erf(each) for each in x.astype(np.float64).reshape(-1).tolist()]
+    return np.array(found, np.float64).reshape(x.shape).astype(x.dtype)
+
+
+def _sign(x: FloatArray) -> FloatArray:
+    """1, 0 or -1; 0 of NaN, as torch."""
+    return ((x > 0).astype(np.float64) - (x < 0).astype(np.float64)).astype(x.dtype)
+
+
 _ENTRIES = (
     ElementOp("neg", 1, np.negative, _both("-({0})"), linear=True),
     ElementOp("add", 2, np.add, _both("({0} + {1})")),
@@ -75,6 +91,8 @@ _ENTRIES = (
             "sm_90a": "({0} < {1} ? fminf({1}, {2}) : {0} > {2} ? {2} : {0})",
         },
     ),
+    ElementOp("max_nan", 2, np.maximum, _both("max_nan({0}, {1})"), real="max"),
+    ElementOp("min_nan", 2, np.minimum, _both("min_nan({0}, {1})"), real="min"),
     ElementOp("abs", 1, np.abs, {"gfx942": "__builtin_fabsf({0})", "sm_90a": "fabsf({0})"}),
     ElementOp("exp", 1, np.exp, {"gfx942": "__builtin_elementwise_exp({0})", "sm_90a": "expf({0})"}),
     ElementOp("log", 1, np.log, {"gfx942": "__builtin_elementwise_log({0})", "sm_90a": "logf({0})"}),
@@ -92,7 +110,18 @@ _ENTRIES = (
             "gfx942": "(1.0f - 2.0f * __builtin_amdgcn_rcpf(__builtin_elementwise_exp(2.0f * {0}) + 1.0f))",
             "sm_90a": "tanh_near({0})",
         },
+        relative=2.0**-10,
     ),
+    ElementOp("tanh_accurate", 1, np.tanh, {"gfx942": "tanh_of({0})", "sm_90a": "tanhf({0})"}, real="tanh"),
+    ElementOp("erf", 1, _erf, {"gfx942": "erf_of({0})", "sm_90a": "erff({0})"}),
+    ElementOp("expm1", 1, np.expm1, {"gfx942": "expm1_of({0})", "sm_90a": "expm1f({0})"}),
+    ElementOp("log1p", 1, np.log1p, {"gfx942": "log1p_of({0})", "sm_90a": "log1pf({0})"}),
+    ElementOp("sin", 1, np.sin, {"gfx942": "sin_of({0})", "sm_90a": "sinf({0})"}),
+    ElementOp("cos", 1, np.cos, {"gfx942": "cos_of({0})", "sm_90a": "cosf({0})"}),
+    ElementOp("floor", 1, np.floor, {"gfx942": "__builtin_elementwise_floor({0})", "sm_90a": "floorf({0})"}),
+    ElementOp("ceil", 1, np.ceil, {"gfx942": "__builtin_elementwise_ceil({0})", "sm_90a": "ceilf({0})"}),
+    ElementOp("round", 1, np.rint, {"gfx942": "__builtin_elementwise_roundeven({0})", "sm_90a": "rintf({0})"}),
+    ElementOp("sign", 1, _sign, _both("sign_of({0})")),
     ElementOp("reciprocal", 1, np.reciprocal, {"gfx942": "__builtin_amdgcn_rcpf({0})", "sm_90a": "reciprocal({0})"}),
 )
 
@@ -105,9 +134,15 @@ INTEGER_OPS: Mapping[str, str] = {
     "mul": "(i32)((unsigned){0} * (unsigned){1})",
     "max": "max({0}, {1})",
     "min": "min({0}, {1})",
+    "max_nan": "max({0}, {1})",
+    "min_nan": "min({0}, {1})",
     "abs": "({0} < 0 ? (i32)(0u - (unsigned){0}) : {0})",
 }
 """The operations on integers, which wrap around, and their C text on both targets, in 32 bits."""
+
+
+REAL_NAMES: Mapping[str, str] = {entry.name: entry.real for entry in _ENTRIES if entry.real}
+"""The operation on real numbers that an operation computes, of those that have another name."""
 
 
 def evaluate_op(name: str, *numbers: float) -> float:

@@ -19,6 +19,16 @@ from argus.emit.lanes import LaneText, affine_registers
 from argus.emit.loops import unrolled_loops
 from argus.emit.scope import Scope, c_type, whole_register_buffer
 
+_KINDS = {
+    "add": "sum",
+    "mul": "product",
+    "max": "maximum",
+    "min": "minimum",
+    "max_nan": "maximum, NaN of NaN",
+    "min_nan": "minimum, NaN of NaN",
+    "last": "last element",
+}
+
 
 def fold_lines(stmt: Fold, scope: Scope, unit: int) -> list[str]:
     """A block of C statements. unit: lanes of a warp. Raises ArgusError (E501) as `fold_plan`."""
@@ -41,7 +51,7 @@ def uses_lanes(stmt: Fold, unit: int) -> bool:
 
 def _order(stmt: Fold, plan: Plan, target: str) -> str:
     """One sentence: what is folded, and in which order."""
-    kind = {"add": "sum", "mul": "product", "max": "maximum", "min": "minimum", "last": "last element"}[stmt.op]
+    kind = _KINDS[stmt.op]
     what = f"{kind if stmt.keep == 'total' else f'inclusive scan ({kind})'} along axis {stmt.axis}"
     if stmt.op == "last":
         return f"{what}, by {stmt.within}"

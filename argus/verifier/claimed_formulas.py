@@ -13,6 +13,7 @@ from attrs import frozen
 from argus.core.algebra import TRUE
 from argus.core.check import formula_claims
 from argus.core.dtype import DType
+from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Symbol
 from argus.core.ir import Cast, Copy, Equals, Kernel, Map, Op, Program, axes_of, program_claims, walk
 from argus.core.ir.element_walk import dtype_of, gets, nodes
@@ -28,8 +29,6 @@ from argus.verifier.reference import F32_ROUNDING, Exact, Rows, rounding_of, whe
 Array = npt.NDArray[Any]
 MOST_TERMS = 1 << 27
 """The most values that a comparison computes; of larger outputs only some rows are compared."""
-_APPROXIMATE = {"tanh": 2.0**-10}
-"""Relative errors of instructions that are further off than a few roundings."""
 
 
 @frozen(eq=False)
@@ -53,12 +52,16 @@ class Launched:
 
 @frozen(eq=False)
 class _Claim:
-    """A claim, the caller's name of its output, the sizes that it names, and the rounding of the computation."""
+    """A claim, the caller's name of its output, the sizes that it names, and the rounding of the computation.
+
+    relative: errors of operations that the computation has and that are more than a few roundings.
+    """
 
     stated: Equals
     output: str
     sizes: Mapping[Symbol, int]
     unit: float
+    relative: Mapping[str, float]
 
 
 def launched(kernel: Kernel | Program, sizes: Mapping[str, int]) -> tuple[Launched, ...]:
@@ -89,7 +92,8 @@ def claimed_outputs(
         for _, claim in formula_claims(step.kernel):
             outer = step.outside[claim.view.buffer.name]
             if outer in arrays and outer not in later and not _adds_to(step.kernel, claim.view.buffer.name):
-                yield from _claimed(_Claim(claim, outer, step.sizes, _unit(step.kernel)), inputs, arrays[outer], seed)
+                unit, relative = _unit(step.kernel), _relative((step.kernel,))
+                yield from _claimed(_Claim(claim, outer, step.sizes, unit, relative), inputs, arrays[outer], seed)
     if isinstance(kernel, Program):
         yield from _of_program(kernel, steps, arrays, sizes, seed)
 
@@ -100,11 +104,12 @@ def _of_program(
     """Those of a program about the tensors that it leaves."""
     unit = max((_unit(step.kernel) for step in steps), default=0.0)
     own = {symbol: sizes[symbol.name] for symbol in program.sizes}
+    relative = _relative([step.kernel for step in steps])
     for _, claim in program_claims(program):
         name = claim.view.buffer.name
         users = [(step.kernel, inner) for step in steps for inner, outer in step.outside.items() if outer == name]
         if name in arrays and not any(_adds_to(kernel, inner) for kernel, inner in users):
-            yield from _claimed(_Claim(claim, name, own, unit), arrays, arrays[name], seed)
+            yield from _claimed(_Claim(claim, name, own, unit, relative), arrays, arrays[name], seed)
 
 
 def _adds_to(kernel: Kernel, output: str) -> bool:
@@ -123,7 +128,7 @@ def _claimed(claim: _Claim, given: Mapping[str, Array], like: Array, seed: int) 
     # The claim's axis `axis` is the output's axis `order[axis]`; in front come the axes of reductions.
     mesh = np.ix_(*(places[axis] for axis in order))
     integers = {name: array for name, array in given.items() if array.dtype.kind == "i"}
-    inputs = Inputs(claim.sizes, given, integers, claim.unit, F32_ROUNDING, _APPROXIMATE)
+    inputs = Inputs(claim.sizes, given, integers, claim.unit, F32_ROUNDING, claim.relative)
     made = bounded(formula, list(mesh), inputs)
     back = tuple(order.index(axis) for axis in range(len(order)))
     value, error = made.value.transpose(back), made.error.transpose(back)
@@ -158,6 +163,14 @@ def _depth_of(reduction: Reduce) -> int:
     inner = [each for each in values_in(reduction.body) if isinstance(each, Reduce)]
     within = [_depth_of(each) for each in inner if reduction.variable in free_symbols(each)]
     return 1 + max(within, default=0)
+
+
+def _relative(kernels: Sequence[Kernel]) -> dict[str, float]:
+    """The largest relative errors of operations, by what they compute of real numbers, if more than a few roundings."""
+    body = [stmt for kernel in kernels for stmt in walk(kernel.body) if isinstance(stmt, Map)]
+    used = {node.name for stmt in body for node in nodes(stmt.elem) if isinstance(node, Op)}
+    entries = [ELEMENT_OPS[name] for name in sorted(used)]
+    return {entry.real or entry.name: entry.relative for entry in entries if entry.relative}
 
 
 def _unit(kernel: Kernel) -> float:

@@ -18,8 +18,6 @@ from argus.verifier.reference import F32_ROUNDING, Exact, rounding_of
 Array = npt.NDArray[Any]
 _ROUNDINGS_OF_AN_OPERATION = 8
 """How many roundings of its type an operation may be off: the hardware's functions are approximations."""
-_APPROXIMATE = {"tanh": 2.0**-10}
-"""Relative errors of instructions that are further off."""
 _LARGEST = 2.0**53
 """Integers up to here are exact in float64."""
 
@@ -128,5 +126,5 @@ def apply(name: str, parts: Sequence[Value]) -> Value:
             moved = (value + sign * error for sign, (value, error) in zip(signs, operands, strict=True))
             corner = entry.meaning(*moved)
             spread = np.fmax(spread, np.abs(corner - exact))
-    relative = max(_ROUNDINGS_OF_AN_OPERATION * max(unit, F32_ROUNDING / 2), _APPROXIMATE.get(name, 0.0))
+    relative = max(_ROUNDINGS_OF_AN_OPERATION * max(unit, F32_ROUNDING / 2), entry.relative)
     return with_holes(Value(axes, exact, spread + relative * np.abs(exact), unit), held)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,20 @@ import pytest
 from argus.cli.main import main
 from argus.core.dtype import bf16
 from argus.core.ir import Kernel
+from argus.language import (
+    Fragment,
+    Tensor,
+    assert_equals,
+    copy,
+    elements,
+    f32,
+    kernel,
+    load,
+    sm_90a,
+    spread,
+    tanh,
+    tanh_accurate,
+)
 from argus.runtime.cpu.differences import first_difference
 from argus.runtime.run import run
 from argus.verifier import claimed_formulas
@@ -28,6 +43,7 @@ SIZES = {
     "formula_gemm_without_tags": {"M": 70, "N": 20, "K": 100},
     "formula_leaky_relu": {"M": 20, "N": 80},
     "formula_doubled": {"R": 300},
+    "formula_gelu": {"N": 1540},
     "formula_exp_in_base_2": {"R": 300},
     "formula_sum_from_the_end": {"R": 3, "N": 300},
     "formula_sum_in_two_loops": {"S": 72, "T": 100},
@@ -78,6 +94,7 @@ SIZES = {
     "formula_sums_of_sequences_without_rows": {"T": 20, "N": 40, "S": 15, "B": 14},
 }
 TWINS = {
+    "formula_gelu_by_tanh": {"N": 1540},
     "formula_second_column_of_short_rows": {"R": 40, "N": 5},
     "formula_sum_beyond_the_shorter_row": {"R": 3, "N": 100, "K": 70},
     "formula_sum_in_two_loops_too_few_masked": SIZES["formula_sum_in_two_loops"],
@@ -194,6 +211,23 @@ def test_the_bound_is_of_the_types_that_are_rounded_to() -> None:
     (of_leaky,) = claimed_outputs(leaky, {"X": filled(-1, 64, 64), "Y": filled(0, 64, 64)}, {"M": 64, "N": 64}, 0)
     assert of_leaky.expected[0, 0] == -0.125
     assert of_leaky.bound.max() > 0.125 * 2.0**-6
+
+
+def test_a_function_that_is_an_instruction_may_be_further_off() -> None:
+    """`tanh` of sm_90a is off by 2^-11, `tanh_accurate` by few roundings; the claim is one."""
+
+    def bound(function: Callable[[Fragment], Fragment]) -> float:
+        @kernel(target=sm_90a, threads=32)
+        def made(X: Tensor["1 128", f32], Y: Tensor["1 128", f32]) -> None:
+            copy(function(load(X, spread((1, 128), threads=32, vector=4))), Y)
+            assert_equals(Y, lambda m, n: tanh(elements(X)(m, n)))
+
+        arrays = {name: np.full((1, 128), 0.5, np.float32) for name in "XY"}
+        (found,) = claimed_outputs(made.trace(), arrays, {}, 0)
+        return float(found.bound.max())
+
+    assert bound(tanh) > 2.0**-12
+    assert bound(tanh_accurate) < 2.0**-18
 
 
 def test_what_overflows_the_type_of_the_output_is_infinite() -> None:

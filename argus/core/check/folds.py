@@ -19,7 +19,7 @@ from argus.core.ir import Fold, View
 from argus.core.layout import TV, IntArray
 from argus.core.walk import evaluate
 
-FOLD_OPS = ("add", "mul", "max", "min", "last")
+FOLD_OPS = ("add", "mul", "max", "min", "max_nan", "min_nan", "last")
 """The reduction operators; `last` selects the element with the greatest coordinate."""
 
 

@@ -28,7 +28,10 @@ from argus.core.layout import TV
 from argus.core.memory.banks import cycles
 from argus.core.walk import IntArray
 
-_SPECIAL = frozenset({"exp", "exp2", "log", "log2", "rsqrt", "rcp", "div", "sqrt", "tanh", "sin", "cos", "erf"})
+_SPECIAL = frozenset({"exp", "exp2", "log", "log2", "rsqrt", "rcp", "div", "sqrt", "tanh"})
+_COMPUTED = frozenset({"erf", "expm1", "log1p", "tanh_accurate", "sin", "cos"})
+"""Functions of several instructions: about as many as two of the special function unit and a polynomial."""
+_INSTRUCTIONS = 16
 
 
 @frozen
@@ -271,7 +274,8 @@ def _map_cycles(stmt: Map, group: Group, machine: Machine) -> float:
     for node in nodes(stmt.elem):
         match node:
             case Op(name=name):
-                each += machine.special if name in _SPECIAL else machine.simple
+                simple = machine.simple * (_INSTRUCTIONS if name in _COMPUTED else 1)
+                each += machine.special if name in _SPECIAL else simple
             case Cast():
                 each += machine.simple / 2
             case Where():

@@ -96,7 +96,8 @@ class Fold(_Located):
     within: the group that is reduced together: the distinct elements of a row that one thread holds, or those that one
     warp holds; every thread that holds elements of the row gets the result. keep: "total" is a reduction: it drops the
     axis if one group holds the whole row, else the axis numbers the groups that hold different parts of it; "prefix" is
-    an inclusive scan. op: add, mul, max or min; for a reduction also last, the element with the greatest coordinate.
+    an inclusive scan. op: add, mul, max, min, max_nan or min_nan; for a reduction also last, the element with
+    the greatest coordinate.
     """
 
     target: View

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from argus.core.check.folds import FOLD_OPS
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.index import Held, Read
 from argus.core.ir import (
@@ -31,7 +32,7 @@ from argus.core.span import Frame
 _WORDS = re.compile(r"[\w.]+( [\w.]+)*")
 """Names that the language derives from variables and constructs."""
 _FUNCTION = re.compile(r"[\w.<>]*")
-_FOLDS = {"add", "mul", "max", "min", "last"}
+_FOLDS = frozenset(FOLD_OPS)
 
 
 def text_violations(kernel: Kernel, things: Iterable[object]) -> Iterator[str]:

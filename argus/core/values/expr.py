@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 from attrs import fields, frozen
 
 from argus.core import algebra
+from argus.core.elementwise import REAL_NAMES
 from argus.core.index import Cond, Index, Symbol
 from argus.core.interning import unique
 
@@ -182,7 +183,8 @@ def element(tensor: str, *at: algebra.IndexLike) -> Element:
 def fn(name: str, *args: ExprLike) -> Fn:
     """An operation on values.
 
-    `fma` is a product and a sum, from which it differs by rounding alone; `clamp` a maximum and a minimum.
+    `fma` is a product and a sum, from which it differs by rounding alone; `clamp` a maximum and a minimum. `expm1` and
+    `log1p` differ from what defines them by rounding alone, `max_nan` from `max` by NaN, which is no real number.
     """
     if name == "fma":
         one, two, three = args
@@ -190,6 +192,11 @@ def fn(name: str, *args: ExprLike) -> Fn:
     if name == "clamp":
         one, low, high = args
         return fn("min", fn("max", one, low), high)
+    if name == "expm1":
+        return fn("sub", fn("exp", *args), 1)
+    if name == "log1p":
+        return fn("log", fn("add", 1, *args))
+    name = REAL_NAMES.get(name, name)
     return unique(Fn, name, tuple(map(expr, args)))
 
 

@@ -15,9 +15,12 @@ from argus.core.walk import fold
 
 _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(5)
 _INFIX = {"add": ("+", _SUM), "sub": ("-", _SUM), "mul": ("*", _PRODUCT), "div": ("/", _PRODUCT)}
-_CALLED = {"max": "maximum", "min": "minimum"}
+_CALLED = {"max": "maximum", "min": "minimum", "round": "round_even"}
 _SPELLED = frozenset(
-    ("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "reciprocal", "tanh", "fma", "abs", "maximum", "minimum")
+    (
+        *("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "reciprocal", "tanh", "fma", "abs", "maximum", "minimum"),
+        *("erf", "sin", "cos", "floor", "ceil", "sign", "round_even"),
+    )
 )
 _REDUCTIONS = {"sum": "total", "max": "greatest", "min": "least", "product": "product"}
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from math import ceil, floor
 
 import numpy as np
 from attrs import frozen
 
+from argus.core.elementwise import ELEMENT_OPS
 from argus.core.values import expr as syntax
 from argus.core.values.expr import Expr, choose, compare, fn, infinity
 
@@ -63,6 +65,14 @@ def _log_of_two() -> Expr:
     return fn("log", 2)
 
 
+def _ceiling(a: Expr) -> Expr:
+    return fn("neg", fn("floor", fn("neg", a)))
+
+
+def _whole(a: float) -> bool:
+    return abs(a - np.rint(a)) < CLOSE
+
+
 def _between(a: float) -> bool:
     return abs(abs(a - np.floor(a)) - 0.5) < CLOSE
 
@@ -109,6 +119,9 @@ _ENTRIES = (
     ),
     _one("sin", lambda a: _FLOAT(np.sin(a))),
     _one("cos", lambda a: _FLOAT(np.cos(a))),
+    _one("erf", lambda a: _FLOAT(ELEMENT_OPS["erf"].meaning(np.asarray(a)))),
+    _one("floor", lambda a: _FLOAT(np.floor(a)), lambda a: Fraction(floor(a)), None, _whole),
+    _one("ceil", lambda a: _FLOAT(np.ceil(a)), lambda a: Fraction(ceil(a)), _ceiling, _whole),
     _one("round", lambda a: _FLOAT(np.rint(a)), lambda a: Fraction(round(a)), None, _between),
     _one("sign", lambda a: _FLOAT(np.sign(a)), lambda a: Fraction((a > 0) - (a < 0)), _sign, lambda a: abs(a) < CLOSE),
 )

@@ -23,6 +23,7 @@ from argus.emit.cuda.unrolling import ARRIVE_IF, arrives_without_branch
 from argus.emit.elements import CHOSEN, chooses_registers
 from argus.emit.faults import not_built
 from argus.emit.fp8 import cuda_helpers
+from argus.emit.functions import function_texts
 from argus.emit.guards import Guard, guard_text, guards
 from argus.emit.hip.text import source_line
 from argus.emit.integers import element_reads
@@ -68,6 +69,7 @@ def cuda_text(kernel: Kernel, mark: Callable[[Stmt], str] = source_line) -> Cuda
 
 def _helpers(kernel: Kernel, lines: Sequence[str]) -> Iterator[str]:
     yield from cuda_helpers(kernel, lines)
+    yield from function_texts("sm_90a", lines)
     if chooses_registers(lines):
         yield CHOSEN
     if uses_next_divisions(lines):

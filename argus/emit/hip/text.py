@@ -55,6 +55,7 @@ from argus.emit.emitted_lines import statements_of_lines
 from argus.emit.faults import emitted_at, not_built
 from argus.emit.fold_text import fold_lines
 from argus.emit.fp8 import CONVERSIONS, CONVERSIONS_FNUZ, converts_fp8, converts_to_fnuz
+from argus.emit.functions import function_texts
 from argus.emit.guards import guard_text
 from argus.emit.hip.accumulation import ACCUMULATION, move_to_agprs, reserve_agprs, uses_agprs
 from argus.emit.hip.direct import DIRECT, direct_lines, uses_direct_loads
@@ -147,7 +148,7 @@ def hip_text(kernel: Kernel, *, recompute: bool = False, mark: Callable[[Stmt], 
         (OPAQUE, any("= opaque(" in line for line in lines)),
         (UNWRITTEN, bool(unwritten(kernel))),
     )
-    head = [part for part, used in parts if used]
+    head = [*(part for part, used in parts if used), *function_texts("gfx942", lines)]
     return "\n".join([f"// {kernel.name} for {kernel.target}, emitted by Argus.", *head, *lines, "}", ""])
 
 

@@ -215,7 +215,7 @@ class _Evaluation:
             return _Lane(values, states.mapped(name, records.completed(lanes[0].marks)), weak=weak)
         marks = self._combine(name, lanes)
         products = _products_of(name, lanes) if self.block.launch.prepared.product_claims else None
-        above = name == "max" and any(lane.literal is not None and lane.literal > 0 for lane in lanes)
+        above = name in ("max", "max_nan") and any(lane.literal is not None and lane.literal > 0 for lane in lanes)
         return _Lane(values, marks, weak=weak, sum=_sum_of(name, lanes), products=products, above=above)
 
     def _where(self, condition: Test, then: _Lane, other: _Lane) -> _Lane:
@@ -275,7 +275,7 @@ class _Evaluation:
         if name == "add":
             return marks
         found = records.completed(marks) if _HOW[name] == "extremum" else records.weighted(marks)
-        return np.where((marks == PLAIN) & (number == ABOVE), ABOVE, found) if name == "max" else found
+        return np.where((marks == PLAIN) & (number == ABOVE), ABOVE, found) if name in ("max", "max_nan") else found
 
     def _differing(self, code: str, left: IntArray, right: IntArray, both: BoolArray, *, suspected: bool) -> None:
         """Report tags that differ. suspected: they make a set, which is a fault only if a claim excludes it."""
@@ -335,6 +335,8 @@ _HOW: Mapping[str, How] = {
     "div": "product",
     "max": "extremum",
     "min": "extremum",
+    "max_nan": "extremum",
+    "min_nan": "extremum",
 }
 
 

@@ -26,7 +26,14 @@ from argus.interp.values import states
 from argus.interp.values.sets import MISSING, MIXED, PADDED, UNTRACKED, How, is_single
 from argus.interp.violation import Event
 
-_HOW: Mapping[str, How] = {"add": "sum", "mul": "sum", "max": "extremum", "min": "extremum"}
+_HOW: Mapping[str, How] = {
+    "add": "sum",
+    "mul": "sum",
+    "max": "extremum",
+    "min": "extremum",
+    "max_nan": "extremum",
+    "min_nan": "extremum",
+}
 """A product of a row counts its elements, as a sum does."""
 
 

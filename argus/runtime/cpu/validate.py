@@ -50,7 +50,9 @@ from argus.verifier.api import interpret
 from argus.verifier.claimed_formulas import claimed_outputs
 
 Array = npt.NDArray[Any]
-_EXACT = frozenset({"neg", "add", "sub", "mul", "max", "min", "abs", "clamp", "fma"})
+_EXACT = frozenset(
+    (*("neg", "add", "sub", "mul", "max", "min", "abs", "clamp"), *("fma", "max_nan", "min_nan", "floor", "ceil"))
+) | {"round", "sign"}
 LARGEST = 4
 _SIZES = 3
 """Sizes of a validation unless some are given."""

@@ -29,8 +29,21 @@ from argus.core.ir import (
 from argus.testing.mutation.control import compared_otherwise
 from argus.testing.mutation.operator import Change, Make, Operator, each, other
 
-_OTHER = {"add": "sub", "sub": "add", "mul": "add", "div": "mul", "max": "min", "min": "max", "exp2": "exp"}
-_OTHER_FOLD = {"add": "max", "max": "min", "min": "max", "mul": "add", "last": "max"}
+_SWAPPED = (
+    *(("add", "sub"), ("max", "min"), ("max_nan", "min_nan"), ("erf", "tanh_accurate"), ("sin", "cos")),
+    ("floor", "ceil"),
+)
+_OTHER = {
+    **dict(_SWAPPED),
+    **{other: one for one, other in _SWAPPED},
+    "mul": "add",
+    "div": "mul",
+    "exp2": "exp",
+    "expm1": "exp",
+    "log1p": "log",
+}
+_OTHER_FOLD = {"add": "max", "max": "min", "min": "max", "max_nan": "min_nan", "min_nan": "max_nan", "mul": "add"}
+_OTHER_FOLD["last"] = "max"
 Rewrite = Callable[[Elem], Iterator[tuple[Elem, str]]]
 
 

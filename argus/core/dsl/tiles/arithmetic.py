@@ -58,6 +58,56 @@ def tanh(x: V) -> V:
     return _function("tanh", x)
 
 
+def tanh_accurate(x: V) -> V:
+    """The hyperbolic tangent of each element within two ulp, where `tanh` may be an instruction that is further off."""
+    return _function("tanh_accurate", x)
+
+
+def erf(x: V) -> V:
+    """The error function of each element, within two ulp."""
+    return _function("erf", x)
+
+
+def expm1(x: V) -> V:
+    """e to the power of each element, less 1: within two ulp, also of small results."""
+    return _function("expm1", x)
+
+
+def log1p(x: V) -> V:
+    """The natural logarithm of 1 more than each element: within three ulp, also of small results."""
+    return _function("log1p", x)
+
+
+def sin(x: V) -> V:
+    """The sine of each element, within three ulp, however large it is."""
+    return _function("sin", x)
+
+
+def cos(x: V) -> V:
+    """The cosine of each element, within three ulp, however large it is."""
+    return _function("cos", x)
+
+
+def floor(x: V) -> V:
+    """The greatest integer at most each element."""
+    return _function("floor", x)
+
+
+def ceil(x: V) -> V:
+    """The least integer at least each element."""
+    return _function("ceil", x)
+
+
+def round_even(x: V) -> V:
+    """The nearest integer of each element, the even one of two that are as near."""
+    return _function("round", x)
+
+
+def sign(x: V) -> V:
+    """1, 0 or -1, as each element is above, at or below 0; 0 of NaN."""
+    return _function("sign", x)
+
+
 def rsqrt(x: V) -> V:
     """One over the square root of each element."""
     return _function("rsqrt", x)

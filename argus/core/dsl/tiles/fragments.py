@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Union, cast, overload
+from typing import TypeVar, Union, cast, overload
 
 from argus.core import algebra
 from argus.core.dsl.faults import describe_value, fault
@@ -21,6 +21,7 @@ from argus.core.dsl.tiles.values import (
     covering_tile,
     gathered,
     layout_mismatch,
+    subtile_layout,
 )
 from argus.core.dsl.tiles.values import fresh as fresh_registers
 from argus.core.dsl.tracer import current
@@ -31,11 +32,10 @@ from argus.core.dtype import DType, e4m3, e4m3fnuz
 from argus.core.elementwise import ELEMENT_OPS
 from argus.core.ir import Cast, Compare, Elem, Lit, Map, Num, Op, Test, View, Where
 from argus.core.layout import TV
-from argus.core.layout.thread_value.facets import Facet
-from argus.core.tiling import subtile
 from argus.core.walk import substitute
 
 Operand = Union["Fragment", Int, float]
+V = TypeVar("V", "Fragment", Value)
 Combiner = Callable[["Fragment", "Fragment"], "Fragment"]
 
 
@@ -67,7 +67,7 @@ class Fragment(ElementWise):
         sizes = extents(shape, "a tile")
         what = "the number of a tile of registers"
         numbers = tuple(number(part, what) for part in axis_values(at, "the number of a tile"))
-        layout = _subtile_layout(self.layout, sizes)
+        layout = subtile_layout(self.layout, sizes)
         if len(numbers) != len(sizes) or not all(
             0 <= part < whole // size for part, whole, size in zip(numbers, self.shape, sizes, strict=True)
         ):
@@ -260,19 +260,6 @@ def _value(value: RegisterTile) -> Fragment:
     return Fragment(value.view, mutable=False, layout=value.layout)
 
 
-def _subtile_layout(layout: TV, sizes: tuple[int, ...]) -> TV:
-    """The thread-value layout of a subtile. Raises E109 if threads do not hold equal parts of it."""
-    help_ = "cut along the axes that each thread holds several registers of"
-    if any(facet.extent != facet.of for facet in layout.facets):
-        fault("E109", f"a part of a fragment of {layout.tile} that numbers groups of threads", help=help_)
-    try:
-        found = subtile(layout, sizes)
-    except ValueError as problem:
-        fault("E109", str(problem), help=help_)
-    facets = tuple(Facet(whole.axis, size, ((1, size),)) for whole, size in zip(layout.facets, sizes, strict=True))
-    return TV(found.threads, found.values, sizes, facets)
-
-
 def fresh(dtype: DType, layout: TV, kind: str) -> Fragment:
     """A new immutable tile, which the next statement must write."""
     return _value(fresh_registers(dtype, layout, kind))
@@ -397,4 +384,15 @@ def minimum(a: Operand | ValueOperand, b: Operand | ValueOperand) -> Fragment | 
     return elementwise("min", cast(Operand, a), cast(Operand, b))
 
 
+def maximum_nan(a: V, b: Operand) -> V:
+    """The elementwise maximum, NaN where either is, as torch's `maximum`; `maximum` gives the other operand there."""
+    return cast(V, elementwise("max_nan", cast(Fragment, a), b))
+
+
+def minimum_nan(a: V, b: Operand) -> V:
+    """The elementwise minimum, NaN where either is, as torch's `minimum`; `minimum` gives the other operand there."""
+    return cast(V, elementwise("min_nan", cast(Fragment, a), b))
+
+
 _FOLDS: dict[object, str] = {add: "add", mul: "mul", maximum: "max", minimum: "min"}
+_FOLDS.update({maximum_nan: "max_nan", minimum_nan: "min_nan"})

@@ -137,7 +137,7 @@ def _check_axis(value: RegisterTile, axis: int) -> int:
 
 def neutral(op: str) -> float:
     """The neutral element of a reduction by `op`."""
-    return {"add": 0.0, "mul": 1.0, "max": -np.inf, "min": np.inf}[op]
+    return {"add": 0.0, "mul": 1.0, "max": -np.inf, "min": np.inf, "max_nan": -np.inf, "min_nan": np.inf}[op]
 
 
 def operation(op: object, known: dict[object, str]) -> str:

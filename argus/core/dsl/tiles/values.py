@@ -16,8 +16,9 @@ from argus.core.dtype import DType
 from argus.core.elementwise import INTEGER_OPS
 from argus.core.ir import Alloc, Buffer, Elem, File, Get, Map, View, whole
 from argus.core.layout import TV
-from argus.core.layout.thread_value.facets import coordinates_from_finer
+from argus.core.layout.thread_value.facets import Facet, coordinates_from_finer
 from argus.core.target import Target
+from argus.core.tiling import subtile
 
 Places = CoordinateFunction[tuple[IntLike, ...]]
 """The coordinates of an element, for each element of another layout."""
@@ -162,3 +163,16 @@ def check_layout(layout: TV) -> None:
             f"expected a thread-value layout, found {describe_value(layout)}",
             help="use `mm.A` or `spread(...)`",
         )
+
+
+def subtile_layout(layout: TV, sizes: tuple[int, ...]) -> TV:
+    """The thread-value layout of a subtile. Raises E109 if threads do not hold equal parts of it."""
+    help_ = "cut along the axes that each thread holds several registers of"
+    if any(facet.extent != facet.of for facet in layout.facets):
+        fault("E109", f"a part of a fragment of {layout.tile} that numbers groups of threads", help=help_)
+    try:
+        found = subtile(layout, sizes)
+    except ValueError as problem:
+        fault("E109", str(problem), help=help_)
+    facets = tuple(Facet(whole.axis, size, ((1, size),)) for whole, size in zip(layout.facets, sizes, strict=True))
+    return TV(found.threads, found.values, sizes, facets)

@@ -79,6 +79,10 @@ inline f32 cpu_min(f32 a, f32 b) { return a != a ? b : b != b ? a : a < b ? a : 
 #define __builtin_elementwise_log cpu_log
 #define __builtin_elementwise_log2 cpu_log2
 #define __builtin_elementwise_sqrt __builtin_sqrtf
+#define __builtin_elementwise_floor cpu_floor
+#define __builtin_elementwise_ceil(x) (-cpu_floor(-(x)))
+#define __builtin_elementwise_roundeven cpu_round
+inline f32 __builtin_amdgcn_ldexpf(f32 x, int power) { return cpu_scaled(x, power); }
 inline void global_atomic_add_f32(void* to, const void* from, HERE) { cpu_atomic_add((f32*)to, *(const f32*)from, line); }
 // DPP within rows of 16 lanes: permutations of four, mirrors, rotations to the right, and shifts [AMD CDNA3 ISA, DPP].
 inline int cpu_dpp_lane(int lane, int control) {

@@ -46,6 +46,68 @@ extern "C" f32 cpu_tanh(f32 x) {
     const double e = exp2_of(2.0 * x * LOG2_E);
     return (f32)((e - 1) / (e + 1));
 }
+extern "C" f32 cpu_round(f32 x) {
+    const f32 near = (f32)rint(x);
+    return near == 0 ? __builtin_copysignf(0, x) : near;
+}
+extern "C" f32 cpu_floor(f32 x) {
+    const f32 near = cpu_round(x);
+    return near > x ? near - 1 : near;
+}
+extern "C" f32 cpu_scaled(f32 x, int power) { return (f32)(x * to_double((u64)(1023 + power) << 52)); }
+// The series of erf, whose terms are positive: erf(x) = 2 / sqrt(pi) exp(-x^2) (x + 2 x^3 / 3 + 4 x^5 / 15 + ...).
+extern "C" f32 cpu_erf(f32 x) {
+    if (x != x) return x;
+    if (x >= 4 || x <= -4) return x < 0 ? -1 : 1;
+    double term = x, sum = x;
+    for (int n = 1; n < 100; ++n) sum += term *= 2.0 * x * x / (2 * n + 1);
+    return (f32)(1.1283791670955125739 * exp2_of(-LOG2_E * x * x) * sum);
+}
+extern "C" f32 cpu_expm1(f32 x) {
+    if (x > -0.5f && x < 0.5f) {
+        double term = x, sum = x;
+        for (int n = 2; n < 18; ++n) sum += term *= (double)x / n;
+        return (f32)sum;
+    }
+    return (f32)(exp2_of(x * LOG2_E) - 1);
+}
+extern "C" f32 cpu_log1p(f32 x) {
+    if (x > -0.25f && x < 0.25f) {  // twice the inverse hyperbolic tangent of x / (x + 2)
+        const double z = (double)x / ((double)x + 2);
+        double sum = 0, term = z;
+        for (int n = 1; n < 40; n += 2, term *= z * z) sum += term / n;
+        return x == 0 ? x : (f32)(2 * sum);
+    }
+    return (f32)(log2_of(1.0 + x) / LOG2_E);
+}
+// x in [-pi/4, pi/4] less quarters of a turn. From 2^15 on by those bits of 2/pi that count, as an integer product.
+static double turned_of(f32 x, int& quarters) {
+    const f32 size = x < 0 ? -x : x;
+    if (size < 32768) {
+        const double n = rint(x * 0.63661977236758134308);
+        quarters += (int)n;
+        return x - n * 1.57079632673412561417 - n * 6.07710050650619224932e-11;
+    }
+    static const u32 words[] = {0, 0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041};
+    const u32 bits = __builtin_bit_cast(u32, size), scaled = bits << 8 | 0x80000000;
+    const int power = (int)(bits >> 23) - 128, at = power >> 5, shift = power & 31;
+    u64 carry = 0, parts[4];
+    for (int n = 3; n >= 0; --n) parts[n] = carry = (u64)scaled * words[at + n] + (carry >> 32);
+    const u64 high = parts[0] << 32 | (u32)parts[1], low = parts[2] << 32 | (u32)parts[3];
+    const u64 found = high << shift | low >> 1 >> (63 - shift);
+    const long long rest = (long long)(found << 2);
+    const int whole = (int)(found >> 62) + (rest < 0);
+    quarters += x < 0 ? -whole : whole;
+    return (x < 0 ? -1.5707963267948966 : 1.5707963267948966) * (double)rest / 18446744073709551616.0;
+}
+extern "C" f32 cpu_sine(f32 x, int quarters) {
+    if (x - x != 0) return x - x;
+    if (x == 0 && quarters == 0) return x;
+    const double r = turned_of(x, quarters);
+    double term = quarters & 1 ? 1 : r, sum = term;
+    for (int n = quarters & 1 ? 1 : 2; n < 24; n += 2) sum += term *= -r * r / (n * (n + 1));
+    return (f32)(quarters & 2 ? -sum : sum);
+}
 // Rounds once: the sum in double is rounded to odd before it is rounded to f32.
 extern "C" f32 cpu_fma(f32 a, f32 b, f32 c) {
     const double product = (double)a * b, sum = product + c;

@@ -44,6 +44,16 @@ inline f32 exp2f(f32 x) { return cpu_exp2(x); }
 inline f32 logf(f32 x) { return cpu_log(x); }
 inline f32 log2f(f32 x) { return cpu_log2(x); }
 inline f32 tanhf(f32 x) { return cpu_tanh(x); }
+inline f32 erff(f32 x) { return cpu_erf(x); }
+inline f32 expm1f(f32 x) { return cpu_expm1(x); }
+inline f32 log1pf(f32 x) { return cpu_log1p(x); }
+inline f32 sinf(f32 x) { return cpu_sine(x, 0); }
+inline f32 cosf(f32 x) { return cpu_sine(x, 1); }
+inline f32 floorf(f32 x) { return cpu_floor(x); }
+inline f32 ceilf(f32 x) { return -cpu_floor(-x); }
+inline f32 rintf(f32 x) { return cpu_round(x); }
+inline f32 max_nan(f32 a, f32 b) { return a != a ? a : b != b ? b : a > b ? a : b; }
+inline f32 min_nan(f32 a, f32 b) { return a != a ? a : b != b ? b : a < b ? a : b; }
 inline f32 sqrtf(f32 x) { return __builtin_sqrtf(x); }
 inline f32 fabsf(f32 x) { return __builtin_fabsf(x); }
 inline f32 fmaxf(f32 a, f32 b) { return a != a ? b : b != b ? a : a > b ? a : b; }

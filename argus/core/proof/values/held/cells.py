@@ -44,7 +44,14 @@ from argus.core.values.rewriting import substitute as over_coordinates
 from argus.core.walk import substitute, symbols
 
 _Kept = tuple[dict[Step, Expr], dict[tuple[Buffer, Step], Expr]]
-_REDUCTIONS: dict[str, ReduceOp] = {"add": "sum", "mul": "product", "max": "max", "min": "min"}
+_REDUCTIONS: dict[str, ReduceOp] = {
+    "add": "sum",
+    "mul": "product",
+    "max": "max",
+    "min": "min",
+    "max_nan": "max",
+    "min_nan": "min",
+}
 
 
 @frozen
@@ -185,7 +192,7 @@ class Cells:
     def _folded(self, step: Step, stmt: Fold) -> Expr:
         source = self.read(self.flow.accesses.of(step)[0])
         found = takes(stmt, self.flow.timeline.kernel.target.unit)
-        exact = stmt.op in ("last", "max", "min") or stmt.source.buffer.dtype.family == "float"
+        exact = stmt.op not in ("add", "mul") or stmt.source.buffer.dtype.family == "float"
         if found is None or not exact:
             return unknown("a fold of integers that wraps around, or of nothing")
         source = fractions.simplified(source, Known(self.flow, step.context, self.questions))

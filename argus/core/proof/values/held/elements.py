@@ -10,6 +10,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.dtype import DType
+from argus.core.elementwise import REAL_NAMES
 from argus.core.index import Cond, Held, Index
 from argus.core.ir import (
     Both,
@@ -85,6 +86,7 @@ class Elements:
     def _operation(self, name: str, dtype: DType, args: Sequence[Expr]) -> Expr:
         if dtype.family == "float":
             return clamped(args[0], args[1], args[2], self.holds) if name == "clamp" else fn(name, *args)
+        name = REAL_NAMES.get(name, name)
         if name in _EXACT:
             return extremum(name, *args)
         found = fn(name, *args)

@@ -50,7 +50,7 @@ clean:
 .venv/.stamp: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Argus needs Python 3.11 or later: make PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "setting up .venv (once; about 1.3 GB with the solvers and the compilers)"
+	@echo "setting up .venv (once; about 2.2 GB with the solvers, the compilers and torch for CPUs)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --progress-bar on -e '.[dev,gfx942,sm90a,sentryward]'
 	@touch $@

@@ -53,12 +53,14 @@ def interpret_program(
     *arrays: Array,
     schedule: Schedule = Schedule("late", 0, "lowest"),  # noqa: B008 reason: frozen
     tags: bool = True,
+    given_sizes: Mapping[str, int] | None = None,
 ) -> dict[str, Array]:
     """Run a program on one array per parameter, in order; returns the tensors that its launches write, as new arrays.
 
-    Raises ArgusError as `interpret` does; the assumptions and promises of all launches are checked before the first.
+    given_sizes: as of `interpret`. Raises ArgusError as `interpret` does; the assumptions and promises of all launches
+    are checked before the first.
     """
-    sizes = bind(program, arrays)
+    sizes = bind(program, arrays, given_sizes)
     given = {buffer.name: array for buffer, array in zip(program.parameters, arrays, strict=True)}
     for launch in program.launches:
         env = {symbol.name: sizes[symbol.name] for symbol in program.sizes}

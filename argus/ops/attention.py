@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import partial
 from math import inf
-from typing import Literal, Protocol, Self, overload
+from typing import Any, Literal, Protocol, Self, overload
 
 from attrs import frozen
 
@@ -18,6 +18,7 @@ from argus.ops.attention_gradient import OPERATOR as GRADIENT
 from argus.ops.attention_gradient import Backward, Gradient, gradients, is_wanted, with_gradient
 from argus.ops.attention_options import E4M3, TYPES, Window, check_operand, ends, factors, refuse, seen
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
+from argus.ops.constants import constant, factor
 from argus.ops.operands import Tensor, copy_aligned
 from argus.ops.targets import kernels_for
 from argus.runtime.launch_gate import Unproved
@@ -37,7 +38,7 @@ _WINDOWED_NAMES = ("Q", "K", "V", "scale", "inner", "O", "LSE")
 class Heads(Tensor, Protocol):
     """The part of torch.Tensor that is used here."""
 
-    def new_full(self, shape: tuple[int, ...], value: float, *, dtype: object = None) -> Self: ...
+    def new_full(self, shape: tuple[int, ...], value: float, /, *, dtype: Any = None) -> Self: ...  # noqa: ANN401 reason: torch's
 
 
 @overload
@@ -134,7 +135,7 @@ def attention(
     if str(q.dtype) == E4M3:
         if not isinstance(mask, bool) or softcap is not None:
             refuse("8-bit operands have neither window nor soft cap", "convert them: `.bfloat16()`")
-        number = partial(_factor, wanted.factors[0], q.device.index)
+        number = partial(factor, "attention", wanted.factors[0], q.device.index)
         (out, lse), again = attention_fp8((q, k, v), descale, number, unproved, causal=mask)
         if key and again is not None:
             store(_READY, key, again)
@@ -143,7 +144,7 @@ def attention(
             refuse("a window and a soft cap have no gradient", "use `torch.no_grad()` or `.detach()`")
         kernels_for(GRADIENT, q)  # ahead of the output, which is of no use without it
         forward = partial(attention, causal=mask, scale=scale, return_lse=True, unproved=unproved)
-        number = partial(_factor, wanted.factors[0], q.device.index)
+        number = partial(factor, "attention", wanted.factors[0], q.device.index)
         how = Gradient(forward, partial(gradients, Backward(number, mask, unproved, deterministic)))
         out, lse = with_gradient(how, q, k, v)
     else:
@@ -181,7 +182,7 @@ def _launched(q: Heads, k: Heads, v: Heads, wanted: _Wanted, key: tuple[object, 
     if 0 in (batch, heads, rows, keys):
         return q.new_full(results[0][0], 0.0), q.new_full(results[1][0], -inf, dtype=results[1][1])
     kernel = _kernel(q, k, wanted)
-    numbers = tuple(_factor(each, q.device.index) for each in kernel.factors)
+    numbers = tuple(factor("attention", each, q.device.index) for each in kernel.factors)
     sizes = (("B", batch), ("H", heads), ("S", rows), ("G", groups), ("T", keys), *kernel.sizes)
     candidate = Candidate(kernel.template.name, kernel.config, partial(_traced, kernel.template, kernel.config))
     plan = Plan(results, sizes, (candidate,), partial(_named, kernel), ("Q", "K", "V") if kernel.strided else ())
@@ -212,14 +213,6 @@ def _traced(template: Template, config: str) -> Traced:
 
 def _named(kernel: _Kernel, *tensors: Heads) -> Mapping[str, Heads]:
     return dict(zip(kernel.names, tensors if kernel.strided else map(copy_aligned, tensors), strict=True))
-
-
-@cache
-def _factor(factor: float, device: int) -> Heads:
-    """The factor as a tensor of one number on a device. Raises ArgusError (E401) within the capture of a graph."""
-    if torch().cuda.is_current_stream_capturing():
-        refuse("the first call with a scale is captured", "call it once before `torch.cuda.graph`")
-    return torch().full((1,), factor, dtype=torch().float32, device=f"cuda:{device}")
 
 
 # -- operands ------------------------------------------------------------------------------------------------
@@ -254,7 +247,7 @@ def clear_cache() -> None:
     """Drop the loaded kernels and the scales on devices."""
     _READY.clear()
     load_candidate.cache_clear()
-    _factor.cache_clear()
+    constant.cache_clear()
 
 
 def _call_key(q: Heads, k: Heads, v: Heads, more: tuple[object, ...], descale: Descale) -> tuple[object, ...]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from math import log, sqrt
 from typing import Literal, Protocol, Self, overload
 
 from argus.kernels.decode import FAMILIES, HEADS, PAGES, ROWS, WIDTHS
 from argus.kernels.schedules.attention import LEAST_SCALE
 from argus.language import ProgramTemplate
-from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
+from argus.ops.call_path import Candidate, Plan, Traced, is_placed, launch, refuser, torch
+from argus.ops.constants import factor
 from argus.ops.operands import Tensor
 from argus.ops.targets import kernels_for
 from argus.runtime.launch_gate import Unproved
@@ -91,7 +92,7 @@ def attention_decode(
     wanted = 1 / sqrt(q.shape[3]) if scale is None else scale
     if not LEAST_SCALE < wanted < 1 / LEAST_SCALE:
         _refuse(f"`scale` is {wanted:g}, expected between 2^-100 and 2^100", "negate `q` for a scale below 0")
-    out, lse = _launched(operands, _scale(wanted / log(2.0), q.device.index), unproved)
+    out, lse = _launched(operands, factor("attention_decode", wanted / log(2.0), q.device.index), unproved)
     return (out, lse) if return_lse else out
 
 
@@ -116,14 +117,6 @@ def _traced(template: ProgramTemplate, config: str) -> Traced:
 
 def _named(*tensors: Pages) -> Mapping[str, Pages]:
     return dict(zip(("Q", "K", "V", "table", "lengths", "scale", "O", "LSE"), tensors, strict=True))
-
-
-@cache
-def _scale(factor: float, device: int) -> Pages:
-    """The scale as a tensor of one number on a device. Raises ArgusError (E401) within the capture of a graph."""
-    if torch().cuda.is_current_stream_capturing():
-        _refuse("the first call with a scale is captured", "call it once before `torch.cuda.graph`")
-    return torch().full((1,), factor, dtype=torch().float32, device=f"cuda:{device}")
 
 
 # -- operands ------------------------------------------------------------------------------------------------
@@ -164,7 +157,7 @@ def _check_one(name: str, tensor: Pages, beside: Pages) -> None:
     expected = ("torch.int32",) if whole else types
     if str(tensor.dtype) not in expected:
         _refuse(f"`{name}` expects {' or '.join(expected)}, found {tensor.dtype}", "convert it: `.to(...)`")
-    if not tensor.is_cuda or tensor.device != beside.device:
+    if not is_placed(tensor) or tensor.device != beside.device:
         _refuse(f"`{name}` is on {tensor.device}, `q` on {beside.device}", "move all to one GPU: `.cuda()`")
     if tensor.requires_grad and torch().is_grad_enabled():
         _refuse(f"`{name}` requires a gradient, which this kernel lacks", "use `torch.no_grad()` or `.detach()`")

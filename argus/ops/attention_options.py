@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import log, sqrt
 
 from argus.kernels.schedules.attention import LEAST_SCALE
-from argus.ops.call_path import refuser
+from argus.ops.call_path import is_placed, refuser
 from argus.ops.operands import Tensor
 
 Window = int | tuple[int | None, int | None] | None
@@ -74,7 +74,7 @@ def check_operand(name: str, tensor: Tensor, beside: Tensor, axes: Sequence[str]
         refuse(f"`{name}` expects {' or '.join(types)}, found {tensor.dtype}", "convert it: `.bfloat16()`")
     if tensor.dtype != beside.dtype:
         refuse(f"`q` is {beside.dtype} and `{name}` {tensor.dtype}", "convert one to the type of the other")
-    if not tensor.is_cuda:
+    if not is_placed(tensor):
         refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
     if tensor.device != beside.device:
         refuse(f"`q` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import partial
 from math import inf
 from typing import Any, Literal, Protocol, Self, TypeGuard, overload
 
@@ -15,6 +15,7 @@ from argus.ops.attention_options import check_operand, factors, refuse
 from argus.ops.attention_varlen_gradient import OPERATOR as GRADIENT
 from argus.ops.attention_varlen_gradient import PackedBackward
 from argus.ops.call_path import Candidate, Plan, Traced, launch, torch
+from argus.ops.constants import factor
 from argus.ops.offsets import check_offsets
 from argus.ops.operands import Tensor
 from argus.ops.targets import kernels_for
@@ -28,7 +29,7 @@ FAMILIES: Mapping[str, Mapping[int, Template]] = {"torch.bfloat16": KERNELS[bf16
 class Rows(Tensor, Protocol):
     """The part of torch.Tensor that is used here."""
 
-    def new_full(self, shape: tuple[int, ...], value: float, *, dtype: object = None) -> Self: ...
+    def new_full(self, shape: tuple[int, ...], value: float, /, *, dtype: Any = None) -> Self: ...  # noqa: ANN401 reason: torch's
     def transpose(self, first: int, second: int, /) -> Self: ...
     def is_contiguous(self) -> bool: ...
 
@@ -111,14 +112,14 @@ def attention_varlen(
     """
     _check(q, k, v, (cu_seqlens_q, cu_seqlens_k), (max_seqlen_q, max_seqlen_k))
     kernels = kernels_for("attention_varlen", q)
-    (factor,) = factors(scale, None, q.shape[2])
+    (wanted,) = factors(scale, None, q.shape[2])
     if is_wanted(q, k, v):
         kernels_for(GRADIENT, q)
         options: dict[str, Any] = {"causal": causal, "scale": scale, "promises": promises, "unproved": unproved}
         again: Any = partial(attention_varlen, max_seqlen_q=max_seqlen_q, return_lse=True, **options)
         same = cu_seqlens_k is cu_seqlens_q
         longest_k = max_seqlen_k if max_seqlen_k is not None else max_seqlen_q if same else max(1, k.shape[0])
-        number = partial(_factor, factor, q.device.index)
+        number = partial(factor, "attention_varlen", wanted, q.device.index)
         backward = PackedBackward((max_seqlen_q, longest_k), number, causal, promises, unproved)
         out, lse = with_gradient(Gradient(again, backward.gradients), q, k, v, cu_seqlens_q, cu_seqlens_k)
         return (out, lse) if return_lse else out
@@ -133,7 +134,7 @@ def attention_varlen(
     candidate = Candidate(template.name, config, partial(_traced, template, config))
     plan = Plan(results, tuple(sizes.items()), (candidate,), _named, ("Q", "K", "V"), promises)
     turned = (each.transpose(0, 1) for each in (q, k, v))
-    given = (*turned, cu_seqlens_q, cu_seqlens_k, _factor(factor, q.device.index))
+    given = (*turned, cu_seqlens_q, cu_seqlens_k, factor("attention_varlen", wanted, q.device.index))
     (out, lse), _ = launch(plan, given, unproved)
     return (out, lse) if return_lse else out
 
@@ -144,14 +145,6 @@ def _traced(template: Template, config: str) -> Traced:
 
 def _named(*tensors: Rows) -> Mapping[str, Rows]:
     return dict(zip(("Q", "K", "V", "starts_q", "starts_k", "scale", "O", "LSE"), tensors, strict=True))
-
-
-@cache
-def _factor(factor: float, device: int) -> Rows:
-    """The factor as a tensor of one number on a device. Raises ArgusError (E401) within the capture of a graph."""
-    if torch().cuda.is_current_stream_capturing():
-        refuse("the first call with a scale is captured", "call it once before `torch.cuda.graph`")
-    return torch().full((1,), factor, dtype=torch().float32, device=f"cuda:{device}")
 
 
 # -- operands ------------------------------------------------------------------------------------------------

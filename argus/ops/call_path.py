@@ -6,22 +6,23 @@ that runs later calls whose operands differ only in their addresses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache, partial
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from attrs import field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
 from argus.runtime.gpu.guards import Promises
-from argus.runtime.launch_gate import Unproved, load_verified
+from argus.runtime.interpreted import interpret_on
+from argus.runtime.launch_gate import Unproved, load_verified, require_verified
 from argus.runtime.launches import Call, Product, Result, Schedule, bind_product, one_or_all, torch_device
 from argus.runtime.programs import Workspace
 
-_UNFIT = {"E106", "E107", "E108", "E109", "E302", "E303", "E304", "E307", "E401", "E405", "E413", "E501"}
+_UNFIT = frozenset(("E106", "E107", "E108", "E109", "E302", "E303", "E304", "E307", "E401", "E405", "E413", "E501"))
 """Error codes for a configuration that is missing, not proved, or unsuited to the shape: try the next candidate."""
 _TYPES = {
     "f32": "float32",
@@ -33,6 +34,7 @@ _TYPES = {
 }
 """torch's names of element types."""
 Arrays = Mapping[str, Any]
+T = TypeVar("T")
 Traced = tuple[Kernel | Program, str]
 """A kernel or a program, and the name of the module that defines it."""
 
@@ -71,6 +73,8 @@ def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[A
     Raises ArgusError: E405 if no candidate supports the sizes, E406 to E409 for errors on the GPU, E413 for a kernel
     without a proof, E303 without a compiler.
     """
+    if not operands[0].is_cuda:
+        return _interpreted(plan, operands, unproved), None
     first, index = operands[0], operands[0].device.index
     used = torch_device(torch(), index)
     with nullcontext() if used.current() == index else used.on(index):
@@ -90,6 +94,40 @@ def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[A
     return one_or_all(outs), bind_product(schedule, call, used, plan.results, plan.named, spaces)
 
 
+MOST_INTERPRETED = 1 << 22
+"""Elements of operands and results on the CPU, where a kernel is interpreted."""
+
+
+def is_placed(tensor: Any) -> bool:  # noqa: ANN401 reason: torch's
+    """Whether operators take tensors of its device: GPUs, and the CPU, where kernels are interpreted."""
+    return tensor.is_cuda or getattr(tensor, "is_cpu", False)
+
+
+def _interpreted(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> Any:  # noqa: ANN401 reason: torch's
+    """The result on the CPU: kernels pass the same gate, and the interpreter runs them."""
+    first = operands[0]
+    outs = tuple(first.new_empty(shape, dtype=dtype) for shape, dtype in plan.results)
+    elements = sum(each.numel() for each in (*operands, *outs))
+    if elements > MOST_INTERPRETED:
+        message = f"{elements} elements on the CPU, where kernels are interpreted, expected at most {MOST_INTERPRETED}"
+        refuser(plan.candidates[-1].family)(message, "move the operands to a GPU: `.cuda()`")
+    arrays = plan.named(*operands, *outs)
+
+    def interpreted(candidate: Candidate) -> None:
+        interpret_on(_proved(candidate, unproved), dict(plan.sizes), arrays, torch())
+
+    _first_fit(plan.candidates, interpreted, _UNFIT | {"E402"})  # as the interpreter says of sizes
+    return one_or_all(outs)
+
+
+@cache
+def _proved(candidate: Candidate, unproved: Unproved) -> Kernel | Program:
+    """The candidate's kernel or program. Raises ArgusError (E413) like `load_verified`."""
+    traced, module = candidate.traced()
+    require_verified(traced, module, unproved)
+    return traced
+
+
 def _first(
     candidates: Sequence[Candidate], device: int, unproved: Unproved, launched: Callable[[Schedule], None]
 ) -> Schedule:
@@ -101,14 +139,22 @@ def _first(
         launched(schedule)
         return schedule
 
+    return _first_fit(candidates, entered, _UNFIT)
+
+
+def _first_fit(candidates: Sequence[Candidate], run: Callable[[Candidate], T], unfit: Collection[str]) -> T:
+    """What the first candidate gives that exists, is proved and supports the shape; the failure of the last is raised.
+
+    unfit: codes of failures after which the next one is tried.
+    """
     *hints, last = candidates
     for hint in hints:
         try:
-            return entered(hint)
+            return run(hint)
         except ArgusError as problem:
-            if problem.diagnostic.code not in _UNFIT:
+            if problem.diagnostic.code not in unfit:
                 raise
-    return entered(last)
+    return run(last)
 
 
 @cache

@@ -7,9 +7,10 @@ from typing import Any, NoReturn
 
 from attrs import frozen
 
+from argus.ops import lists_on_cpu
 from argus.ops.call_path import refuser, torch
 from argus.ops.expert_order_text import COUNT, EXPERTS, PLACE, THREADS, text
-from argus.ops.grouped_tiles import count_of
+from argus.ops.grouped_tiles import count_of, int32_of
 from argus.ops.operand_checks import Asked, check_operands
 from argus.ops.operands import Tensor, copy_aligned
 from argus.ops.targets import target_of
@@ -97,6 +98,8 @@ def expert_order(topk_ids: Tensor, experts: int, *, height: int | None = None) -
 
 def ordered(topk_ids: Tensor, experts: int, height: int | None, division: Division) -> ExpertOrder:
     """The order of ids that were checked, by a division into blocks."""
+    if not topk_ids.is_cuda:
+        return _on_cpu(topk_ids, experts, height)
     given, index, used = copy_aligned(topk_ids), topk_ids.device.index, torch()
     tokens, choices = given.shape
     pairs, bits = tokens * choices, _BITS[str(given.dtype)]
@@ -122,6 +125,15 @@ def ordered(topk_ids: Tensor, experts: int, height: int | None, division: Divisi
         sizes = (pairs, choices, experts, (experts - 1).bit_length(), chunk, blocks, tiles, height or 0)
         _PLACE[bits].launch(target, index, stream, blocks, given.data_ptr(), counts, copied, *results, *sizes)
     return ExpertOrder(ids, *made, *lists)
+
+
+def _on_cpu(topk_ids: Any, experts: int, height: int | None) -> ExpertOrder:  # noqa: ANN401 reason: torch's
+    ids = topk_ids.contiguous().int()
+    pairs = topk_ids.numel()
+    offsets, order, tokens, inverse = lists_on_cpu.expert_order(ids.numpy(), experts, ids.shape[1])
+    found = (offsets, order, tokens, inverse.reshape(ids.shape))
+    tiles = () if height is None else lists_on_cpu.tiles(offsets, count_of(pairs, experts, height), height)
+    return ExpertOrder(ids, *(int32_of(each) for each in (*found, *tiles)))
 
 
 def _check(topk_ids: Any, experts: int, height: int | None) -> None:  # noqa: ANN401 reason: a user's

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from argus.emit.hip.prelude import PRELUDE
+from argus.ops import lists_on_cpu
 from argus.ops.call_path import torch
 from argus.ops.targets import target_of
 from argus.ops.text_kernels import TextKernel
@@ -78,6 +79,13 @@ def count_of(rows: int, experts: int, height: int) -> int:
     return min(max(rows, 1), rows // height + experts)
 
 
+def int32_of(array: Any) -> Any:  # noqa: ANN401 reason: torch's
+    """A list of integers as a tensor of the CPU, whose memory is aligned."""
+    made = torch().empty(array.shape, dtype=torch().int32)
+    made.numpy()[...] = array
+    return made
+
+
 def tiles_of(starts: Any, rows: int, height: int) -> tuple[Any, Any]:  # noqa: ANN401 reason: torch's
     """The first row of each tile, with the end of the last one, and the expert of each; both are int32.
 
@@ -87,6 +95,9 @@ def tiles_of(starts: Any, rows: int, height: int) -> tuple[Any, Any]:  # noqa: A
     """
     experts, index = starts.shape[0] - 1, starts.device.index
     count, used = count_of(rows, experts, height), torch()
+    if not starts.is_cuda:
+        owned, owner = lists_on_cpu.tiles(starts.numpy(), count, height)
+        return int32_of(owned), int32_of(owner)
     with used.cuda.device(index):
         firsts, owners = (used.empty(n, dtype=used.int32, device=starts.device) for n in (count + 1, count))
         places = (each.data_ptr() for each in (starts, firsts, owners))

@@ -18,7 +18,7 @@ from argus.ops.choice import candidates, stored_or_modelled
 from argus.ops.choice_unaligned import is_for_unaligned, unaligned
 from argus.ops.element_types import no_kernel
 from argus.ops.operands import OperandPlan, Tensor, check, plan_operands, refuse
-from argus.ops.targets import Kernels, kernels_for, target_of
+from argus.ops.targets import Kernels, kernels_for, name_of, target_of
 from argus.runtime.dlpack import Exchangeable, from_torch, is_foreign, to_torch
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
@@ -130,7 +130,7 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
 def _plan(found: OperandPlan, a: Tensor, b: Tensor, kernels: Kernels, asked: tuple[str, ...] | None) -> Plan:
     if asked and not _multiplies(found.family, asked[0]):
         raise no_kernel("matmul", target_of(a), f"for operands such as those of `{found.family}`")
-    named = asked or choices(found, torch().cuda.get_device_name(a.device.index), kernels)
+    named = asked or choices(found, name_of(a), kernels)
     if any(isinstance(configuration(each), Narrow) or is_for_unaligned(each) for each in named):
         found = found.dense(a, b)
     sizes = tuple(zip("ZMNK"[-len(found.sizes) :], found.sizes, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
+from argus.ops.call_path import is_placed
 from argus.ops.operands import Tensor
 
 
@@ -26,7 +27,7 @@ def check_offsets(
     if str(tensor.dtype) != "torch.int32":
         refuse(f"`{name}` expects torch.int32, found {tensor.dtype}", "convert it: `.int()`")
     first, other = beside
-    if not tensor.is_cuda or tensor.device != other.device:
+    if not is_placed(tensor) or tensor.device != other.device:
         refuse(f"`{name}` is on {tensor.device}, `{first}` on {other.device}", "move all to one GPU: `.cuda()`")
     if len(tensor.shape) != 1 or tensor.shape[0] < least or not tensor.is_contiguous() or tensor.data_ptr() % 16:
         refuse(

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Protocol
 
 from attrs import frozen
 
-from argus.ops.call_path import torch
+from argus.ops.call_path import is_placed, torch
 
 
 class Checked(Protocol):
@@ -62,7 +62,7 @@ def check_operands(
             told = (" or " if len(asked.types) <= _FEW else ", ").join(asked.types)
             repair = f"convert it: `.to({next(iter(asked.types))})`"
             refuse(f"`{name}` expects {asked.what}{told}, found {tensor.dtype}", repair)
-        if not tensor.is_cuda:
+        if not is_placed(tensor):
             refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
         if not asked.differentiable and tensor.requires_grad and torch().is_grad_enabled():
             refuse(f"`{name}` requires a gradient, which {lacks}", "use `torch.no_grad()` or `.detach()`")

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from attrs import frozen
 
-from argus.ops.call_path import refuser
+from argus.ops.call_path import is_placed, refuser
 
 KINDS = {"torch.bfloat16": "bf16", "torch.float16": "f16"}
 _CHUNK, _BYTES = 16, 2
@@ -39,7 +39,7 @@ class Tensor(Protocol):
     def contiguous(self) -> Self: ...
     def clone(self) -> Self: ...
     def zero_(self) -> Self: ...
-    def new_empty(self, shape: tuple[int, ...], *, dtype: object = None) -> Self: ...
+    def new_empty(self, shape: tuple[int, ...], /, *, dtype: Any = None) -> Self: ...  # noqa: ANN401 reason: torch's
 
 
 T = TypeVar("T", bound=Tensor)
@@ -182,7 +182,7 @@ def check(a: Tensor, b: Tensor, *, gradients: Callable[[], bool]) -> None:
         if len(tensor.shape) not in (_MATRIX, _BATCH):
             message = f"`{name}` expects 2 or 3 axes, found {len(tensor.shape)}"
             refuse(message, "flatten the leading axes: `.flatten(0, -3)`")
-        if not tensor.is_cuda:
+        if not is_placed(tensor):
             refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
         if tensor.requires_grad and gradients():
             refuse(f"`{name}` requires a gradient, which this product lacks", "use `torch.no_grad()` or `.detach()`")

@@ -6,10 +6,11 @@ from typing import Any
 
 from attrs import frozen
 
+from argus.ops import lists_on_cpu
 from argus.ops.call_path import refuser, torch
 from argus.ops.expert_order import MOST_ROWS, check_height
 from argus.ops.expert_order_text import EXPERTS, THREADS
-from argus.ops.grouped_tiles import count_of
+from argus.ops.grouped_tiles import count_of, int32_of
 from argus.ops.operand_checks import Asked, check_operands
 from argus.ops.operands import Tensor, copy_aligned
 from argus.ops.received_order_text import SYMBOL, text
@@ -54,6 +55,8 @@ def received_order(counts: Tensor, rows: int, *, height: int | None = None) -> R
     check_height(_refuse, height)
     given, index, used = copy_aligned(counts), counts.device.index, torch()
     ranks, experts = given.shape
+    if not counts.is_cuda:
+        return _on_cpu(given, rows, height)
     tiles = count_of(rows, experts, height) if height else 0
     with used.cuda.device(index):
         made = [used.empty(count, dtype=used.int32, device=given.device) for count in (experts + 1, rows, rows)]
@@ -65,6 +68,13 @@ def received_order(counts: Tensor, rows: int, *, height: int | None = None) -> R
         sizes = (rows, ranks, experts, blocks, tiles, height or 0)
         _KERNEL.launch(target_of(given), index, stream, blocks, *places, *sizes)
     return ReceivedOrder(*made, *lists)
+
+
+def _on_cpu(counts: Any, rows: int, height: int | None) -> ReceivedOrder:  # noqa: ANN401 reason: torch's
+    found = lists_on_cpu.received_order(counts.numpy(), rows)
+    experts = counts.shape[1]
+    tiles = () if height is None else lists_on_cpu.tiles(found[0], count_of(rows, experts, height), height)
+    return ReceivedOrder(*(int32_of(each) for each in (*found, *tiles)))
 
 
 def _check(counts: Any, rows: int) -> None:  # noqa: ANN401 reason: a user's

@@ -11,11 +11,14 @@ from attrs import frozen
 
 from argus.kernels.routing import FAMILIES, family
 from argus.kernels.schedules.routing import EXPERTS, MOST, Scoring
+from argus.ops import lists_on_cpu
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
+from argus.ops.constants import constant
+from argus.ops.grouped_tiles import int32_of
 from argus.ops.operand_checks import Asked, check_operands, check_shape
 from argus.ops.operands import copy_aligned
 from argus.ops.route_text import SYMBOL, THREADS, Selection
-from argus.ops.row_calls import TYPES, constant
+from argus.ops.row_calls import TYPES
 from argus.ops.targets import kernels_for, target_of
 from argus.ops.text_kernels import TextKernel
 from argus.runtime.launch_gate import Unproved
@@ -56,6 +59,8 @@ def route(
     """
     _check(logits, k, scoring, bias, scale)
     x = copy_aligned(logits)
+    if not x.is_cuda:
+        return _on_cpu(x, k, (scoring, renormalize, bias), scale, unproved)
     (tokens, experts), index, used = x.shape, x.device.index, torch()
     own = (str(x.dtype), experts, scoring, renormalize, bias is not None, index)
     routing = _ROUTINGS.get(own) or _routing(own, x)
@@ -80,6 +85,26 @@ def route(
     return weights, ids
 
 
+def _on_cpu(
+    x: Any,  # noqa: ANN401 reason: torch's
+    k: int,
+    how: tuple[Scoring, bool, Any],
+    scale: float,
+    unproved: Unproved,
+) -> tuple[Any, Any]:
+    """Weights and numbers, on the CPU. how: the scoring, whether weights are renormalised, and any biases."""
+    scoring, renormalised, bias = how
+    (tokens, experts), biased = x.shape, bias is not None
+    scores = x.float().numpy()
+    ids = int32_of(lists_on_cpu.chosen(scores, bias.numpy() if biased else None, k))
+    routing = _routing((str(x.dtype), experts, scoring, renormalised, biased, None), x)
+    given = (x, *((copy_aligned(bias),) if biased else ()), ids, constant("route", scale, 1, "float32", None))
+    sizes = (("T", tokens), ("E", experts), ("K", k))
+    result = ((tokens, k), torch().float32)
+    plan = Plan((result,), sizes, (routing.candidate,), partial(_named, biased))
+    return launch(plan, given, unproved)[0], ids
+
+
 @frozen
 class _Routing:
     """What calls with equal options share. chooses: the kernel that chooses, with its tokens of a block."""
@@ -89,15 +114,16 @@ class _Routing:
     block: int
     biased: bool
     target: str
-    device: int
+    device: int | None
 
     def choose(self, places: tuple[int, ...], stream: int, tokens: int, experts: int, k: int) -> None:
         """Launch what chooses the experts. places: of scores, any biases, and numbers."""
         numbers = (places[0], places[1] if self.biased else 0, places[2 if self.biased else 1], tokens, experts, k)
+        assert self.device is not None, "of the CPU"
         self.chooses.launch(self.target, self.device, stream, -(-tokens // self.block), *numbers)
 
 
-def _routing(own: tuple[str, int, Scoring, bool, bool, int], x: Any) -> _Routing:  # noqa: ANN401 reason: torch's
+def _routing(own: tuple[str, int, Scoring, bool, bool, int | None], x: Any) -> _Routing:  # noqa: ANN401 reason: torch's
     """Of a type, experts, scoring, whether weights are renormalised and biases are given, and a device."""
     dtype, experts, scoring, renormalised, biased, index = own
     kind = TYPES[dtype]

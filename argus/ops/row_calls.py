@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from math import isfinite, prod
 from types import ModuleType
 from typing import Any, Protocol, Self
@@ -12,7 +12,8 @@ from attrs import frozen
 
 from argus.core.dsl.kernel import Template
 from argus.kernels.rows.configs import Reads
-from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, refuser, torch
+from argus.ops.call_path import Candidate, Plan, Traced, is_placed, launch, load_candidate, refuser, torch
+from argus.ops.constants import constant
 from argus.ops.operands import Tensor, copy_aligned
 from argus.ops.targets import kernels_for
 from argus.runtime.launch_gate import Unproved
@@ -28,7 +29,7 @@ class Array(Tensor, Protocol):
     """The part of torch.Tensor that is used here."""
 
     def reshape(self, *shape: int) -> Self: ...
-    def view(self, dtype: object, /) -> Self: ...
+    def view(self, dtype: Any, /) -> Self: ...  # noqa: ANN401 reason: torch's
 
 
 @frozen
@@ -183,7 +184,7 @@ def _check_one(of: Operator, name: str, tensor: Any, beside: Any) -> None:  # no
     if name == "x" and str(tensor.dtype) not in TYPES:
         known = ", ".join(TYPES)
         refuse(f"`x` expects elements of type {known}, found {tensor.dtype}", "convert it: `.bfloat16()`")
-    if not tensor.is_cuda:
+    if not is_placed(tensor):
         refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
     if tensor.device != beside.device:
         refuse(f"`x` is on {beside.device} and `{name}` on {tensor.device}", "move one to the other's device")
@@ -191,11 +192,11 @@ def _check_one(of: Operator, name: str, tensor: Any, beside: Any) -> None:  # no
         refuse(f"`{name}` requires a gradient, which this kernel lacks", "use `torch.no_grad()` or `.detach()`")
 
 
-def on_device(name: str, x: Any) -> int:  # noqa: ANN401 reason: a user's
-    """The number of the operand's GPU. Raises ArgusError (E401) for anything but a tensor on one."""
+def on_device(name: str, x: Any) -> int | None:  # noqa: ANN401 reason: a user's
+    """The number of the operand's GPU, None for the CPU. Raises ArgusError (E401) for other places."""
     if not hasattr(x, "data_ptr"):
         refuser(name)(f"`x` is not a torch tensor, found {type(x).__name__}", "pass `torch.Tensor`s")
-    if not x.is_cuda:
+    if not is_placed(x):
         refuser(name)(f"`x` is on {x.device}, expected a GPU", "move it: `.cuda()`")
     return x.device.index
 
@@ -226,14 +227,6 @@ def epsilon(name: str, x: Any, value: float) -> Any:  # noqa: ANN401 reason: a u
     if not isfinite(value) or value < 0:
         refuser(name)(f"`eps` is {value:g}, expected a finite number that is not below 0", "pass one such as 1e-5")
     return constant(name, value, 1, "float32", device)
-
-
-@cache
-def constant(name: str, value: float, length: int, dtype: str, device: int) -> Any:  # noqa: ANN401 reason: torch's
-    """Equal numbers on a device. Raises ArgusError (E401) within the capture of a graph."""
-    if torch().cuda.is_current_stream_capturing():
-        refuser(name)("the first call with these constants is captured", "call it once before `torch.cuda.graph`")
-    return torch().full((length,), value, dtype=getattr(torch(), dtype), device=f"cuda:{device}")
 
 
 # -- kernels on the device -----------------------------------------------------------------------------------

@@ -64,8 +64,19 @@ KERNELS: Mapping[str, Mapping[str, Kernels]] = {
 """By operator and target."""
 
 
+_ON_CPU = "sm_90a"
+"""The target whose kernels are interpreted for tensors of the CPU."""
+
+
+def name_of(tensor: Any) -> str:  # noqa: ANN401 reason: torch's
+    """The name of a tensor's GPU; empty for the CPU."""
+    return torch().cuda.get_device_name(tensor.device.index) if tensor.is_cuda else ""
+
+
 def target_of(tensor: Any) -> str:  # noqa: ANN401 reason: torch's
     """The target of a tensor's device. That its GPU runs the target's code is checked ahead of the launch (E407)."""
+    if not tensor.is_cuda:
+        return _ON_CPU
     about = torch().cuda.get_device_properties(tensor.device.index)
     return "gfx942" if architecture(about).startswith("gfx") else "sm_90a"
 

@@ -38,12 +38,11 @@ def load_verified(
     Raises ArgusError: E407 on a GPU of another kind, E413 for a kernel that `unproved` excludes.
     """
     used = _driver(about, traced.target.name)
+    require_verified(traced, module, unproved)
     if isinstance(traced, Program):
-        _require_proved(traced.name, module, verify_program_cached(traced).verdict, unproved)
         description = build_program_cached(traced)
         context = _context(used, device)
         return load_program(description, used), context
-    _require_proved(traced.name, module, verify_cached(traced).verdict, unproved)
     description = build_cached(traced)
     context = _context(used, device)
     return load(description, used), context
@@ -57,7 +56,11 @@ def _driver(about: Any, target: str) -> GpuDriver:  # noqa: ANN401 reason: torch
     return used
 
 
-def _require_proved(name: str, module: str, verdict: str, unproved: Unproved) -> None:
+def require_verified(traced: Kernel | Program, module: str, unproved: Unproved) -> None:
+    """Raises ArgusError (E413) for a kernel or a program that `unproved` excludes; module: as of `load_verified`."""
+    name = traced.name
+    found = verify_program_cached(traced) if isinstance(traced, Program) else verify_cached(traced)
+    verdict = found.verdict
     if verdict == "refuted" or (verdict != "proved" and unproved == "refuse"):
         message = f"`{name}` is {verdict} and therefore not launched"
         advice = (

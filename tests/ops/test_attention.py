@@ -200,7 +200,7 @@ def test_a_new_scale_is_refused_within_a_capture(
     attention(*(heads(*GOOD) for _ in "qkv"))
     monkeypatch.setattr(sys.modules["torch"].cuda, "is_current_stream_capturing", lambda: True)
     attention(*(heads(*GOOD) for _ in "qkv"))
-    with pytest.raises(ArgusError, match="first call with a scale is captured"):
+    with pytest.raises(ArgusError, match="first call with these constants is captured"):
         attention(*(heads(*GOOD) for _ in "qkv"), scale=0.5)
     assert len(plans) == 2
 

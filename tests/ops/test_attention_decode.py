@@ -17,6 +17,7 @@ import argus
 from argus.core.diagnostic import ArgusError
 from argus.kernels.decode import CONFIGS, choose
 from argus.ops.call_path import Plan
+from argus.ops.constants import constant
 from tests.ops.fake_torch import Card, Matrix, gpu
 
 module = import_module("argus.ops.attention_decode")
@@ -67,9 +68,9 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Plan, tuple[An
     fake = SimpleNamespace(cuda=capturing, is_grad_enabled=lambda: True, float32=np.float32, full=full)
     monkeypatch.setitem(sys.modules, "torch", fake)
     monkeypatch.setattr(module, "launch", launch)
-    module._scale.cache_clear()
+    constant.cache_clear()
     yield made
-    module._scale.cache_clear()
+    constant.cache_clear()
 
 
 def test_groups_of_heads_and_pages_are_views(plans: list[tuple[Plan, tuple[Any, ...]]]) -> None:
@@ -127,7 +128,7 @@ def test_a_scale_is_made_before_a_graph_is_captured(plans: list[tuple[Plan, tupl
     decode(**operands(), scale=0.25)
     sys.modules["torch"].cuda.is_current_stream_capturing = lambda: True
     decode(**operands(), scale=0.25)
-    with pytest.raises(ArgusError, match="the first call with a scale is captured"):
+    with pytest.raises(ArgusError, match="the first call with these constants is captured"):
         decode(**operands(), scale=0.75)
     assert len(plans) == 2
 

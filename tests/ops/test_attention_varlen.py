@@ -16,6 +16,7 @@ from attrs import define, evolve
 import argus
 from argus.core.diagnostic import ArgusError
 from argus.ops.call_path import Plan
+from argus.ops.constants import constant
 from tests.ops.fake_torch import Matrix, gpu
 
 module = import_module("argus.ops.attention_varlen")
@@ -62,9 +63,9 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Plan, tuple[An
     fake = SimpleNamespace(cuda=capturing, is_grad_enabled=lambda: True, float32=np.float32, full=full)
     monkeypatch.setitem(sys.modules, "torch", fake)
     monkeypatch.setattr(module, "launch", launch)
-    module._factor.cache_clear()
+    constant.cache_clear()
     yield made
-    module._factor.cache_clear()
+    constant.cache_clear()
 
 
 def test_rows_are_views_and_offsets_are_checked_on_the_gpu(plans: list[tuple[Plan, tuple[Any, ...]]]) -> None:

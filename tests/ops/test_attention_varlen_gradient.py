@@ -14,6 +14,7 @@ from attrs import evolve
 
 import argus
 from argus.core.diagnostic import ArgusError
+from argus.ops.constants import constant
 from argus.runtime.launches import one_or_all
 from tests.ops.fake_torch import gpu
 from tests.ops.test_attention_gradient import Function, Launched, backward
@@ -74,7 +75,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Launched]:
 
 
 def clear() -> None:
-    module._factor.cache_clear()
+    constant.cache_clear()
     gradient._function.cache_clear()
 
 

@@ -200,8 +200,9 @@ def select_grouped_rows(rows: int, experts: int, n: int, *, blocks: bool) -> str
     return "columns_256" if n > _NARROW_COLUMNS else "columns_128"
 
 
-def select_grouped_weights(columns: int) -> str:
+def select_grouped_weights(rows: int, experts: int, high: int, columns: int) -> str:
     """For `argus.kernels.grouped_weights`: tiles as wide as there are columns for."""
+    del rows, experts, high
     return "columns_256" if columns > _NARROW_COLUMNS else "columns_128"
 
 

@@ -18,6 +18,7 @@ from argus.kernels import (
     streamk_scaled_cdna3,
 )
 from argus.kernels import grouped as grouped_kernels
+from argus.kernels import grouped_weights as weights_kernels
 from argus.kernels.attention import CDNA3
 from argus.kernels.config_names import name_of
 from argus.kernels.gemm import CONFIGS, Config
@@ -122,6 +123,12 @@ def grouped(rows: int, experts: int, n: int, *, blocks: bool) -> str:
         return cost_gfx942.microseconds(known[name], rows_of_tiles, n, known[name].bk)
 
     return min(known, key=cost)
+
+
+def grouped_weights(rows: int, experts: int, high: int, columns: int) -> str:
+    """As `argus.ops.choice.select_grouped_weights`: each expert is taken to have its share of the rows."""
+    known = weights_kernels.CONFIGS
+    return cost_gfx942.cheapest(known, high, columns, -(-rows // experts), experts)
 
 
 def moe(rows: int, experts: int, *, blocks: bool) -> str:

@@ -90,7 +90,7 @@ def summed_over_rows(x: Any, g: Any, offsets: Any, promises: Promises, unproved:
     (rows, high), wide, experts = x.shape, g.shape[1], offsets.shape[0] - 1
     if 0 in (rows, high, wide):
         return x.new_empty((experts, high, wide)).zero_()
-    program, config = FAMILIES[str(x.dtype)], kernels_for(OPERATOR, x).choose(wide)
+    program, config = FAMILIES[str(x.dtype)], kernels_for(OPERATOR, x).choose(rows, experts, high, wide)
     sizes = (("M", rows), ("K", high), ("R", experts + 1), ("N", wide), ("E", experts))
     candidate = Candidate(f"{program.name}_{x.dtype}", config, partial(_traced, program, config))
     plan = Plan((((experts, high, wide), x.dtype),), sizes, (candidate,), _named, promises=promises)

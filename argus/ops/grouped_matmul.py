@@ -82,10 +82,10 @@ def grouped_matmul(
     are computed from the offsets on the GPU, and checked against them in the same way.
 
     It runs on the current stream. Unless offsets are fetched, it may be captured in a CUDA graph, which reads the
-    offsets when it runs. Of sorted rows without scales, autograd has its gradient, once, on an H100 or H200: that of
-    `b` is, for each expert, the product of its rows of `a`, transposed, with those of the result's gradient, summed in
-    fp32 in a fixed order, and 0 for experts without rows. It lies in memory as `b` does; operands whose rows are not
-    contiguous are copied for it.
+    offsets when it runs. Of sorted rows without scales, autograd has its gradient, once: that of `b` is, for each
+    expert, the product of its rows of `a`, transposed, with those of the result's gradient, summed in fp32 in a fixed
+    order, and 0 for experts without rows. It lies in memory as `b` does; operands whose rows are not contiguous are
+    copied for it.
 
     config: the schedule, also of the gradient of `a`; by default the one expected to be fastest. unproved: "allow"
     also runs a kernel that is neither proved nor refuted.

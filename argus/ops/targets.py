@@ -47,7 +47,10 @@ KERNELS: Mapping[str, Mapping[str, Kernels]] = {
         "gfx942": Kernels(choice_gfx942.grouped, strided=False),
     },
     "grouped_matmul with scales of rows": {"sm_90a": Kernels(choice.select_grouped_rows)},
-    "the gradient of grouped_matmul": {"sm_90a": Kernels(choice.select_grouped_weights)},
+    "the gradient of grouped_matmul": {
+        "sm_90a": Kernels(choice.select_grouped_weights),
+        "gfx942": Kernels(choice_gfx942.grouped_weights),
+    },
     "grouped_matmul of counts": {"sm_90a": Kernels(choice.select_masked)},
     "moe": {"sm_90a": Kernels(choice.select_moe), "gfx942": Kernels(choice_gfx942.moe, strided=False)},
     "the gradient of moe": {"sm_90a": Kernels(choice.select_moe_gradient)},

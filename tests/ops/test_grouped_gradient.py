@@ -104,7 +104,7 @@ def test_gradients_are_two_products(plans: Launched, dtype: str, *, column_major
     assert dict(plan.sizes) == {"M": 300, "K": widths[0], "R": 4, "N": widths[1], "E": 3}
     assert plan.results == (((3, *widths), dtype),)
     (candidate,) = plan.candidates
-    assert candidate.config == select_grouped_weights(widths[1])
+    assert candidate.config == select_grouped_weights(300, 3, *widths)
     traced, home = candidate.traced()
     assert (traced.name, home) == (f"grouped_weights_{candidate.config}", "argus.kernels.grouped_weights")
 
@@ -132,4 +132,4 @@ def test_operands_are_checked_before_autograd_sees_them(plans: Launched) -> None
 
 
 def test_the_schedule_depends_on_columns() -> None:
-    assert [select_grouped_weights(each) for each in (128, 136)] == ["columns_128", "columns_256"]
+    assert [select_grouped_weights(300, 3, 128, each) for each in (128, 136)] == ["columns_128", "columns_256"]

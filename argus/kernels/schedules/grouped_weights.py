@@ -12,7 +12,7 @@ from attrs import frozen
 from argus.kernels.schedules.attention_packed import ends_of
 from argus.kernels.schedules.contraction import slot_for
 from argus.kernels.schedules.epilogues import identity
-from argus.kernels.schedules.grouped_weights_claims import BLOCK, claim_last_rows
+from argus.kernels.schedules.grouped_weights_claims import BLOCK, CHUNK, assume_rows, claim_last_rows
 from argus.kernels.schedules.hopper import epilogue_parts, store_boxes, store_tile, wait_for_stores
 from argus.language import (
     Bool,
@@ -26,7 +26,6 @@ from argus.language import (
     by_rows,
     ceil_div,
     copy,
-    eq,
     f32,
     load,
     loop,
@@ -35,7 +34,6 @@ from argus.language import (
     mma,
     otherwise,
     persistent,
-    promise,
     registers,
     role,
     sm_90a,
@@ -51,8 +49,6 @@ from argus.language import (
 
 _HALF = 64
 """Rows of the result of a warpgroup."""
-_CHUNK = 8
-"""Elements in 16 bytes."""
 
 
 @frozen
@@ -100,11 +96,7 @@ class ExpertRows:
     experts: Int
 
     def __attrs_post_init__(self) -> None:
-        (rows, high), wide = self.X.shape, self.G.shape[1]
-        promise(self.starts, ascending=True, first=0, last=rows)
-        assume(eq(self.starts.shape[0], self.experts + 1), rows < 1 << 28)
-        assume(*(each >= 1 for each in (high, wide)), *(each % _CHUNK == 0 for each in (high, wide)))  # for TMA
-        assume(high < 1 << 20, wide < 1 << 20, self.experts < 1 << 16)
+        assume_rows(self.X, self.G, self.starts, self.experts)
 
     def has_rows(self, e: Int) -> Bool:
         """Whether an expert has any; the gradient of others is 0, for which nothing is read or multiplied."""
@@ -127,7 +119,7 @@ class ExpertRows:
         first, end = ends_of(self.starts, e)
         start = first + BLOCK * self.before_last(e)
         for given, made in ((self.X, of_x), (self.G, of_g)):
-            held = load(given.rows(start).tile(tile, (0, j)), spread(tile, threads=cfg.threads, vector=_CHUNK), edge=0)
+            held = load(given.rows(start).tile(tile, (0, j)), spread(tile, threads=cfg.threads, vector=CHUNK), edge=0)
             own = where(held.index[0] < end - start, held, 0.0)  # not what rows of another expert hold
             copy(own, made[e].tile(tile, (0, j)), edge=0)
             claim_last_rows(given, self.starts, made)

@@ -1,12 +1,23 @@
-"""What the launches for the gradients of experts' matrices compute, as formulas."""
+"""What the launches for the gradients of experts' matrices rely on, and what they compute, as formulas."""
 
 from __future__ import annotations
 
 from argus.kernels.schedules.attention_packed import ends_of
-from argus.language import Int, Tensor, Value, assert_equals, elements, maximum, total, where
+from argus.language import Int, Tensor, Value, assert_equals, assume, elements, eq, maximum, promise, total, where
 
 BLOCK = 64
 """Rows that are multiplied at a time, and copied of each expert."""
+CHUNK = 8
+"""Elements in 16 bytes."""
+
+
+def assume_rows(X: Tensor, G: Tensor, starts: Tensor, experts: Int) -> None:
+    """Promise rows sorted by expert, and assume sizes: rows of 16 bytes, and coordinates of 32 bits."""
+    (rows, high), wide = X.shape, G.shape[1]
+    promise(starts, ascending=True, first=0, last=rows)
+    assume(eq(starts.shape[0], experts + 1), rows < 1 << 28)
+    assume(*(each >= 1 for each in (high, wide)), *(each % CHUNK == 0 for each in (high, wide)))
+    assume(high < 1 << 20, wide < 1 << 20, experts < 1 << 16)
 
 
 def claim_last_rows(given: Tensor, starts: Tensor, made: Tensor) -> None:

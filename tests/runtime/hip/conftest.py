@@ -17,6 +17,9 @@ from tests.runtime.hip.stub import Stub, compile_stub
 _KEEPING = ("matmul", "attention", "row_calls", "scaled_matmul", "text_kernels", "route", "grouped_matmul")
 """The operators that keep loaded kernels and tensors on the device."""
 
+_RECORDED = "grouped_gradient", "moe_gradient"
+"""Those with gradients, which keep a class of torch."""
+
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -54,3 +57,5 @@ def _forget() -> None:
     """Drop what operators keep of a torch and its device."""
     for name in _KEEPING:
         import_module(f"argus.ops.{name}").clear_cache()
+    for name in _RECORDED:
+        import_module(f"argus.ops.{name}")._function.cache_clear()

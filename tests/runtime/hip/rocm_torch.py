@@ -12,6 +12,7 @@ import numpy as np
 from attrs import define, evolve, field
 
 from tests.ops.fake_torch import Card, Matrix
+from tests.ops.test_attention_gradient import Function
 from tests.runtime.hip.stub import Stub
 
 Array = np.ndarray[Any, Any]
@@ -29,6 +30,8 @@ TYPES: dict[str, Any] = {
 _UNWRITTEN = -77
 """What memory of integers holds that nothing has written."""
 Placed = Callable[[Array], Array]
+ONCE = SimpleNamespace(once_differentiable=lambda backward: backward)  # pyright: ignore[reportUnknownLambdaType]  # any
+"""The part of `torch.autograd.function` that is used."""
 
 
 @define
@@ -52,6 +55,9 @@ class Tensor(Matrix):
         kind = str(dtype or self.dtype)
         return evolve(self, array=self.placed(np.full(shape, value, TYPES[kind])), dtype=kind)
 
+    def detach(self) -> Self:
+        return evolve(self, requires_grad=False)
+
     def reshape(self, *shape: int) -> Self:
         return evolve(self, array=self.array.reshape(shape))
 
@@ -67,6 +73,16 @@ class Tensor(Matrix):
     def wide(self) -> np.ndarray[Any, np.dtype[np.float64]]:
         """The values in double precision."""
         return self.array.astype(np.float64)
+
+
+def gradients(given: Tensor, wanted: tuple[bool, ...]) -> tuple[Any, ...]:
+    """What autograd has of the operands of the last call that it recorded, from the gradient of the result.
+
+    wanted: of each operand, whether its gradient is.
+    """
+    function, context = Function.kept
+    context.needs_input_grad = wanted
+    return function.backward(context, given)
 
 
 @define
@@ -122,6 +138,7 @@ class RocmTorch:
 
         return SimpleNamespace(
             cuda=cuda,
+            autograd=SimpleNamespace(Function=Function, function=ONCE),
             full=full,
             empty=empty,
             is_grad_enabled=lambda: True,

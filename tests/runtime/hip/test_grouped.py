@@ -12,7 +12,7 @@ import pytest
 import argus
 from argus.core.diagnostic import ArgusError
 from argus.ops.grouped_tiles import count_of, tiles_of
-from tests.runtime.hip.rocm_torch import RocmTorch, Tensor
+from tests.runtime.hip.rocm_torch import RocmTorch, Tensor, gradients
 
 OPERATORS: Any = argus
 OPERATOR: Any = import_module("argus.ops.grouped_matmul")
@@ -52,6 +52,36 @@ def test_row_major_matrices_of_f16_have_a_kernel_of_their_own(rocm: RocmTorch, c
     found = OPERATORS.grouped_matmul(a, b, offsets(rocm, counts), config=config)
     np.testing.assert_array_equal(found.array, expected(a, b, counts))
     assert rocm.stub.launches[-1][0] == f"grouped_nn_f16_{config}_"
+    assert not rocm.stub.findings
+
+
+@pytest.mark.share(12, among="operators on the stand-in")
+@pytest.mark.parametrize(
+    ("counts", "dtype", "column_major"),
+    [([30, 0, 70], "torch.bfloat16", True), ([0, 3], "torch.float16", False)],
+    ids=str,
+)
+def test_gradients_are_those_of_each_expert(
+    rocm: RocmTorch, counts: list[int], dtype: str, *, column_major: bool
+) -> None:
+    """Exactly, beside rows of NaN."""
+    a = rocm.whole(sum(counts), 72, dtype=dtype)
+    b = rocm.whole(len(counts), *((40, 72) if column_major else (72, 40)), seed=1, dtype=dtype)
+    b = b.mT if column_major else b
+    a.requires_grad = b.requires_grad = True
+    found = OPERATORS.grouped_matmul(a, b, offsets(rocm, counts))
+    np.testing.assert_array_equal(found.array, expected(a, b, counts))
+
+    given = rocm.whole(sum(counts), 40, seed=2, dtype=dtype)
+    of_a, of_b, *_ = gradients(given, (True, True, False, False))
+    np.testing.assert_array_equal(of_a.array, expected(given, b.mT, counts))
+    ends = np.cumsum(counts)
+    for e, (count, end) in enumerate(zip(counts, ends, strict=True)):
+        rows = slice(end - count, end)
+        wanted = a.wide[rows].T @ given.wide[rows]
+        np.testing.assert_array_equal(of_b.array[e], wanted.astype(of_b.array.dtype))
+    names = [name for name, _ in rocm.stub.launches if "__guard" not in name]
+    assert names[-1] == "multiply_in_place_"
     assert not rocm.stub.findings
 
 

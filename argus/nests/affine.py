@@ -180,9 +180,21 @@ def _equal_runs(old: tuple[Index, ...], new: tuple[Index, ...]) -> list[tuple[ra
     return pairs
 
 
+def _floordiv(a: Any, b: Any) -> Any:  # noqa: ANN401 reason: numbers of any kind
+    return a // b
+
+
+def _and(a: Any, b: Any) -> Any:  # noqa: ANN401 reason: truth values of any kind
+    return a & b
+
+
+def _or(a: Any, b: Any) -> Any:  # noqa: ANN401 reason: truth values of any kind
+    return a | b
+
+
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "*": operator.mul,
-    "//": operator.floordiv,
+    "//": _floordiv,
     "%": operator.mod,
     "<=": operator.le,
     "==": operator.eq,
@@ -209,9 +221,9 @@ def computed(index: Index | Cond, values: Mapping[str, Any]) -> Any:  # noqa: AN
             case Bin(op=op) | Cmp(op=op):
                 return _OPERATORS[op](parts[0], parts[1])
             case And():
-                return reduce(operator.and_, parts, True)
+                return reduce(_and, parts, True)
             case Or():
-                return reduce(operator.or_, parts, False)
+                return reduce(_or, parts, False)
             case Not():
                 return not parts[0] if isinstance(parts[0], bool) else ~parts[0]
             case _:

@@ -1,8 +1,8 @@
 """The canonical form of nests, by which kernels are made and found again: few axes, sizes as symbols, plain names.
 
 Axes that all reads run through together become one. A read that runs through all of a tensor gets a parameter of just
-the axes it runs through; other reads keep the tensor's shape. Parameters of several shapes may be the same memory, which
-is only read. Extents become sizes of the kernel, unless the bounds of a read depend on their values.
+the axes it runs through; other reads keep the tensor's shape. Parameters of several shapes may be the same memory,
+which is only read. Extents become sizes of the kernel, unless the bounds of a read depend on their values.
 """
 
 from __future__ import annotations
@@ -86,9 +86,7 @@ class _Form:
         return extents_of(axis for group in self.groups for axis in group)
 
     def changed(self, change: Callable[[Nest], Nest], domain: tuple[Axis, ...] | None = None) -> _Form:
-        return evolve(
-            self, nests=tuple(map(change, self.nests)), domain=self.domain if domain is None else domain
-        )
+        return evolve(self, nests=tuple(map(change, self.nests)), domain=self.domain if domain is None else domain)
 
 
 def _one_domain(nests: Sequence[Nest]) -> _Form:
@@ -231,9 +229,7 @@ class _Namer:
             evolve(nest, output=f"Y{k}", domain=domain, body=placed(body, places))
             for k, (nest, body) in enumerate(zip(self._form.nests, bodies, strict=True))
         )
-        outputs = [
-            Parameter(new.type, old.output) for old, new in zip(self._form.nests, nests, strict=True)
-        ]
+        outputs = [Parameter(new.type, old.output) for old, new in zip(self._form.nests, nests, strict=True)]
         return Canonical(nests, (*self._parameters.values(), *outputs), self._sizes, tuple(self._ties))
 
     def _own_sizes(self) -> set[Symbol]:
@@ -272,8 +268,9 @@ class _Namer:
         if not index or (any(map(_divides, index)) and not _divides(place)):
             count = product_of(given.shape)
             return Read(self._parameter(read, "flat", lambda: (self._named(count),)), self._at((place,)), read.dtype)
-        shape_of = lambda: tuple(map(self._named, given.shape))  # noqa: E731 reason: made once at most
-        return Read(self._parameter(read, "whole", shape_of), self._at(index), read.dtype)
+        kept = [k for k, extent in enumerate(given.shape) if extent is not _ONE]
+        shape_of = lambda: tuple(self._named(given.shape[k]) for k in kept)  # noqa: E731 reason: made once at most
+        return Read(self._parameter(read, "whole", shape_of), self._at([index[k] for k in kept]), read.dtype)
 
     def _at(self, index: Sequence[Index]) -> tuple[Index, ...]:
         return tuple(map(self._in_own_sizes, index)) or (_ZERO,)
@@ -286,7 +283,7 @@ class _Namer:
         return self._parameters[key].type.name
 
     def _order(self, read: Read) -> list[Symbol] | None:
-        """The axes through whose elements, last fastest, the read runs; None if it runs otherwise, or not through all."""
+        """The axes, last fastest, through all of whose elements the read runs in order; None if it runs otherwise."""
         place = read.index[-1] if read.index else _ZERO
         if read.outside is not None or substitute(place, dict.fromkeys(self._extents, _ZERO)) is not _ZERO:
             return None

@@ -5,6 +5,7 @@ Nothing here is shared with the templates: a template that computes something el
 
 # Without `from __future__ import annotations`: kernels are traced with this file.
 
+import operator
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from typing import Any, assert_never
@@ -32,19 +33,29 @@ from argus.nests.nest import (
 
 Numbers = Mapping[str, Any]
 """The integers of the kernel by name: sizes and coordinates."""
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "neg": lambda x: -x,
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
-    "pow": lambda x, y: x**y,
-    "abs": abs,
+
+
+def _quotient(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: values and numbers
+    return x / y
+
+
+def _power(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: values and numbers
+    return x**y
+
+
+_FUNCTIONS: Mapping[str, Any] = {
+    "neg": operator.neg,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": _quotient,
+    "pow": _power,
+    "abs": operator.abs,
     "max": lang.maximum,
     "min": lang.minimum,
 }
 """Element operations that formulas spell otherwise than by the language's function of the same name."""
-_REDUCTIONS: Mapping[str, Callable[..., Any]] = {
+_REDUCTIONS: Mapping[str, Any] = {
     "add": lang.total,
     "mul": lang.product,
     "max": lang.greatest,
@@ -72,6 +83,9 @@ def _of_arguments(function: Callable[..., Any], names: list[str]) -> Callable[..
     return named
 
 
+_where: Any = lang.where
+
+
 class _Formula:
     """The value of expressions at some coordinates; shared ones are made once."""
 
@@ -97,7 +111,7 @@ class _Formula:
                 found = _FUNCTIONS.get(op) or getattr(lang, op)
                 return found(*map(self.of, args))
             case Select(test=test, then=then, other=other):
-                return lang.where(self._test(test), self.of(then), self.of(other))
+                return _where(self._test(test), self.of(then), self.of(other))
             case Convert(arg=arg):
                 return self.of(arg)  # a claim is over the real numbers
             case Reduce():
@@ -114,7 +128,7 @@ class _Formula:
         inside: Any = True
         for place, extent in zip(at, tensor.shape, strict=True):
             inside = inside & (place >= 0) & (place < extent)
-        return lang.where(inside, found, read.outside)
+        return _where(inside, found, read.outside)
 
     def _reduced(self, reduce: Reduce) -> Any:  # noqa: ANN401 reason: as above
         numbers = dict(self._numbers)

@@ -2,6 +2,7 @@
 
 # Without `from __future__ import annotations`: kernels are traced with this file.
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
@@ -46,18 +47,25 @@ def tanh(x: Fragment) -> Fragment:
     return 1.0 - 2.0 / (lang.exp(2.0 * x) + 1.0)
 
 
-_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "neg": lambda x: -x,
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
+def _quotient(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: values and numbers
+    return x / y
+
+
+_FUNCTIONS: Mapping[str, Any] = {
+    "neg": operator.neg,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": _quotient,
     "pow": _pow,
-    "abs": abs,
+    "abs": operator.abs,
     "max": lang.maximum,
     "min": lang.minimum,
     "tanh": tanh,
 }
+
+
+_where: Any = lang.where
 
 
 class Body:
@@ -98,7 +106,7 @@ class Body:
                 found = _FUNCTIONS.get(op) or getattr(lang, op)
                 return found(*map(self.of, args))
             case Select(test=test, then=then, other=other):
-                return lang.where(self._test(test), self.of(then), self.of(other))
+                return _where(self._test(test), self.of(then), self.of(other))
             case Convert(arg=arg):
                 return self.of(arg)  # all is computed in f32, and rounded where it is stored
             case Reduce():

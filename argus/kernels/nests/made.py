@@ -1,4 +1,4 @@
-"""A template as a kernel: its parameters are those of the canonical form, and the nests claim what it has to compute."""
+"""A template as a kernel: its parameters are those of the canonical form, whose nests claim what it computes."""
 
 # Without `from __future__ import annotations`: kernels are traced with this file.
 

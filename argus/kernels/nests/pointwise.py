@@ -18,10 +18,14 @@ from argus.language import (
     IntLike,
     Tensor,
     assume,
+    bf16,
     block_id,
     ceil_div,
     copy,
+    f16,
     f32,
+    ld_global_b16,
+    ld_global_b32,
     load,
     replicated,
     sm_90a,
@@ -34,6 +38,7 @@ from argus.nests.nest import Read
 from argus.nests.rewrite import reductions, symbols_of
 
 _BYTES = {"f32": 4, "bf16": 2, "f16": 2}
+_ONE_ELEMENT = {f32: ld_global_b32, bf16: ld_global_b16, f16: ld_global_b16}
 _MOST_ELEMENTS = 1 << 40
 """The elements of a tensor of several axes, whose addresses then fit 64 bits."""
 
@@ -86,8 +91,10 @@ class _Block:
         self, form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Pointwise
     ) -> None:
         self._tensors, self._sizes, self._cfg = tensors, sizes, cfg
-        self._axes = [axis.name for axis in form.nests[0].domain]
-        self._extents: list[Any] = [computed(axis.extent, sizes) for axis in form.nests[0].domain]
+        self._domain = form.nests[0].domain
+        self._lasts = {each.type.name: each.type.shape[-1] for each in form.parameters}
+        self._axes = [axis.name for axis in self._domain]
+        self._extents: list[Any] = [computed(axis.extent, sizes) for axis in self._domain]
         *outer, last = self._extents
         assume(last % cfg.vector == 0)
         for each in form.parameters:
@@ -111,7 +118,15 @@ class _Block:
             return tuple(computed(each, numbers) for each in read.index)
 
         view = tensor.gather(tuple(self._extents), place, outside=read.outside)
-        return load(self._tile(view), self._by, edge=0.0 if read.outside is None else read.outside).to(f32)
+        narrow = None if self._in_vectors(read) else _ONE_ELEMENT[tensor.dtype]
+        edge = 0.0 if read.outside is None else read.outside
+        return load(self._tile(view), self._by, via=narrow, edge=edge).to(f32)
+
+    def _in_vectors(self, read: Read) -> bool:
+        """Whether the read runs through axes of the domain alone, the last one last, in rows of its whole length."""
+        places = [axis.index for axis in self._domain]
+        within = read.outside is None and all(each in places for each in read.index)
+        return within and read.index[-1] is places[-1] and self._lasts[read.tensor] is self._domain[-1].extent
 
     def store(self, value: Any, output: Tensor) -> None:  # noqa: ANN401 reason: a register tile or a number
         if not isinstance(value, Fragment) or value.shape != self._whole.shape:

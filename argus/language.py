@@ -56,7 +56,7 @@ from argus.core.dsl.copies.thread_layouts import (
     runs,
     spread,
 )
-from argus.core.dsl.formulas import assert_equals, before, elements, greatest, least, product, total
+from argus.core.dsl.formulas import argmax, argmin, assert_equals, before, elements, greatest, least, product, total
 from argus.core.dsl.handles import Bool, Int, IntLike, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
@@ -155,6 +155,8 @@ __all__ = [
     "WarpgroupMma",
     "add",
     "all_to_each",
+    "argmax",
+    "argmin",
     "arrive",
     "assert_covers",
     "assert_distinct",

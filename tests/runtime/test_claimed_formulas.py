@@ -50,6 +50,8 @@ SIZES = {
     "formula_any_and_all": {"M": 20, "N": 30},
     "formula_arg_max_in_two_passes": {"M": 20, "N": 30},
     "formula_arg_max_running": {"M": 20, "N": 30},
+    "formula_arg_max_of_a_row": {"R": 5, "N": 300},
+    "formula_arg_max_running_with_nan": {"M": 20, "N": 30},
     "formula_bias_in_place": {"M": 20, "N": 30},
     "formula_carried_decay": {"M": 20, "N": 30},
     "formula_cross_entropy_smoothed": {"M": 20, "N": 30},
@@ -94,6 +96,7 @@ SIZES = {
     "formula_sums_of_sequences_without_rows": {"T": 20, "N": 40, "S": 15, "B": 14},
 }
 TWINS = {
+    "formula_nan_of_a_logarithm": {"N": 1540},
     "formula_gelu_by_tanh": {"N": 1540},
     "formula_second_column_of_short_rows": {"R": 40, "N": 5},
     "formula_sum_beyond_the_shorter_row": {"R": 3, "N": 100, "K": 70},
@@ -144,7 +147,7 @@ COMPARED = {
 }
 """The elements that are compared, where those are not all."""
 NOT_AT_RANDOM = {
-    *("formula_elements_at_the_threshold_left_out", "formula_arg_max_of_the_last"),
+    *("formula_elements_at_the_threshold_left_out", "formula_arg_max_of_the_last", "formula_arg_max_of_a_row_last"),
     *("formula_column_after_the_last", "formula_checked_choice_but_for_the_last"),
 }
 """Twins that differ only where elements of a row are equal, an integer is large, or the formula infinite; random ones

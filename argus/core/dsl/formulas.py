@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, Union, cast
 
 from argus.core import algebra
@@ -181,6 +182,38 @@ def greatest(
 def least(body: CoordinateFunction[Operand], *, over: Ranges, where: CoordinateFunction[Bool] | None = None) -> Value:
     """The least value of the body in a formula, as `total`; +inf where there is none."""
     return _reduced("min", body, over, where)
+
+
+def argmax(body: CoordinateFunction[Operand], *, over: Range, where: CoordinateFunction[Bool] | None = None) -> Value:
+    """The lowest place of the greatest value of the body in a formula: `argmax(lambda j: X[r, j], over=N)`.
+
+    +inf where there is none. It is `least` of the places whose value is the `greatest`, and printed as such.
+    """
+    return _first_place("argmax", greatest, body, over, where)
+
+
+def argmin(body: CoordinateFunction[Operand], *, over: Range, where: CoordinateFunction[Bool] | None = None) -> Value:
+    """The lowest place of the least value of the body in a formula, as `argmax`."""
+    return _first_place("argmin", least, body, over, where)
+
+
+def _first_place(
+    what: str,
+    extremum: Callable[..., Value],
+    body: Callable[..., Any],
+    over: Range,
+    where: Callable[..., Bool] | None,
+) -> Value:
+    formula_scope(what)
+    if len(_parameters(body, f"the body of `{what}`")) != 1:
+        fault("E110", f"the body of `{what}` takes one variable", help="give the place along one axis: `lambda j: ...`")
+
+    @wraps(body)
+    def places(place: Int) -> Value:
+        test = syntax.compare("==", lift(body(place)), extremum(body, over=over, where=where).expr)
+        return Value(syntax.choose(test, lift(place), syntax.infinity(1)))
+
+    return _reduced("min", places, over, where)
 
 
 _NAMES: dict[syntax.ReduceOp, str] = {"sum": "total", "product": "product", "max": "greatest", "min": "least"}

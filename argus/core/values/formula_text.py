@@ -6,12 +6,27 @@ from collections.abc import Collection, Sequence
 from fractions import Fraction
 from typing import NamedTuple, assert_never
 
-from argus.core.algebra import TRUE, const
+from argus.core.algebra import TRUE, const, sym
 from argus.core.index import And, Bin, Cmp, Cond, Const, Coord, Held, Index, Node, Not, Or, Pick, Read, Sum, Sym, Symbol
-from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Test, Whole, choose, fn
+from argus.core.values.expr import (
+    Choose,
+    Compare,
+    Element,
+    Expr,
+    Fn,
+    Infinity,
+    Number,
+    Reduce,
+    Test,
+    Whole,
+    choose,
+    fn,
+    reduce_,
+)
 from argus.core.values.operations import OPERATIONS
-from argus.core.values.rewriting import bound_variables, free_symbols, nodes
+from argus.core.values.rewriting import bound_variables, free_symbols, nodes, substitute
 from argus.core.walk import fold
+from argus.core.walk import substitute as substitute_index
 
 _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(5)
 _INFIX = {"add": ("+", _SUM), "sub": ("-", _SUM), "mul": ("*", _PRODUCT), "div": ("/", _PRODUCT)}
@@ -98,6 +113,10 @@ class _Writer:
         return _Text(f"{called}({', '.join(self.value(each).text for each in args)})", _ATOM)
 
     def _reduction(self, of: Reduce) -> _Text:
+        top = _extremum_whose_place(of)
+        if top is not None:
+            called, text = ("argmax" if top.op == "max" else "argmin"), self._reduction(top).text
+            return _Text(f"{called}{text[text.index('(') :]}", _ATOM)
         name = of.variable.name
         high = self.index(of.high).text
         over = high if of.low is const(0) else f"({self.index(of.low).text}, {high})"
@@ -144,6 +163,25 @@ class _Writer:
                 return _Text(f"~{parts[0].at(_ATOM)}", _ATOM)
             case _:
                 assert_never(node)
+
+
+def _extremum_whose_place(of: Reduce) -> Reduce | None:
+    """The extremum of which a reduction is the lowest place; None if it is none."""
+    match of:
+        case Reduce(
+            op="min",
+            variable=place,
+            body=Choose(
+                test=Compare(op="==", left=value, right=Reduce(op="max" | "min") as top),
+                then=Whole(index=Sym(symbol=stored)),
+                other=Infinity(sign=1),
+            ),
+        ) if stored is place and (top.low, top.high) == (of.low, of.high) and top.variable is not place:
+            here = {top.variable: sym(place)}
+            same = substitute(top.body, here) is value and substitute_index(top.where, here) is of.where
+            return reduce_(top.op, place, of.low, of.high, value, of.where) if same else None
+        case _:
+            return None
 
 
 def _symbol(symbol: Symbol) -> _Text:

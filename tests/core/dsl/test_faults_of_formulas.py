@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from argus.language import (
     Tensor,
+    argmax,
     assert_equals,
     block_id,
     copy,
@@ -40,6 +41,11 @@ def formula_is_a_number(A: Tensor, C: Tensor) -> None:
 @faulty("E110", "the body of `total` takes 2 variables, `over` gives 1 ranges")
 def one_range_for_two_variables(A: Tensor, C: Tensor) -> None:
     assert_equals(C, lambda m, n: total(lambda i, k: A[i, k], over=A.shape[1]))  # here
+
+
+@faulty("E110", "the body of `argmax` takes one variable")
+def place_along_two_axes(A: Tensor, C: Tensor) -> None:
+    assert_equals(C, lambda m, n: argmax(lambda i, j: A[i, j], over=A.shape[1]))  # here
 
 
 @faulty("E110", "a range of `total` has 3 ends")

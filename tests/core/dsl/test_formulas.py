@@ -32,6 +32,8 @@ FORMULAS = {
         "total(lambda j: X[r, j], over=(r, n + 1))"
         " + least(lambda j: X[r, j], over=N, where=lambda j: eq(j % 2, 0) | ~(j < n))"
     ),
+    "places": "argmax(lambda j: X[r, j] * 2, over=N) - argmin(lambda j: X[r, j], over=(1, n), where=lambda j: j < r)",
+    "more functions": "erf(X[r, n]) + sin(X[r, n]) * cos(N) - floor(ceil(X[r, n])) * round_even(sign(X[r, n]))",
     "two variables": "product(lambda i, j: X[i, j] + i, over=(r, (n, N)))",
     "tests": "where((n <= r) & (X[r, n] > 0) | (X[r, n] == 1), X[r, n], -inf)",
     "integers of memory": "X[r, scalar(W[0, n])] * scalar(W[0, n])",
@@ -83,6 +85,23 @@ def test_a_reduction_binds_its_variable() -> None:
     body = fn("add", element("X", coord(0), sym(j)), READ)
     assert j == Symbol("j", "fresh")
     assert made is reduce_("sum", j, 1, coord(1), body)
+
+
+PLACES = "least(lambda j: where(X[r, j] == greatest(lambda j_: X[{row}, j_], over=N), j, inf), over=N)"
+
+
+def test_a_place_is_the_least_of_those_that_have_the_extremum() -> None:
+    place = "argmax(lambda j: X[r, j], over=N)"
+    assert formula_of(place) is formula_of(PLACES.format(row="r"))
+    assert "argmax(lambda j: X[i0, j], over=N)" in claim_text(claim_of(f"lambda r, n: {place}"))
+    assert "argmax" not in claim_text(claim_of(f"lambda r, n: {PLACES.format(row='n')}"))
+
+
+def test_what_differs_by_rounding_or_nan_alone_is_one_function() -> None:
+    assert formula_of("log1p(X[r, n])") is formula_of("log(1 + X[r, n])")
+    assert formula_of("expm1(X[r, n])") is formula_of("exp(X[r, n]) - 1")
+    assert formula_of("tanh_accurate(X[r, n])") is formula_of("tanh(X[r, n])")
+    assert formula_of("maximum_nan(X[r, n], 0)") is formula_of("maximum(X[r, n], 0)")
 
 
 def test_equal_reductions_side_by_side_are_one() -> None:

@@ -30,6 +30,7 @@ from argus.core.values.expr import (
     infinity,
     reduce_,
 )
+from argus.core.values.numbers import number_where
 from argus.core.values.rewriting import map_parts, nodes, parts
 from argus.core.walk import fold, mentions, rebuild, substitute, symbols
 
@@ -54,14 +55,24 @@ def number(value: float) -> Expr:
 def chosen(test: Test, then: Expr, other: Expr) -> Expr:
     """A choice; a decided one is its branch, and one of the two values that it compares their maximum or minimum.
 
-    A comparison of integers is a condition on them.
+    A comparison of integers is a condition on them, and one of a number with itself, as a test for NaN, is decided.
     """
-    test = of_integers(test) if isinstance(test, Compare) else test
+    if isinstance(test, Compare):
+        test = of_integers(test) if test.left is not test.right else _of_itself(test)
     if test is algebra.TRUE or then is other:
         return then
     if isinstance(test, Compare) and test.op != "==" and {then, other} == {test.left, test.right}:
         return fn("min" if then is test.left else "max", test.left, test.right)
     return other if test is algebra.FALSE else choose(test, then, other)
+
+
+def _of_itself(test: Compare) -> Test:
+    """A comparison of a value with itself, decided if it is a number or -inf: what has no value is not itself."""
+    of = test.left
+    open_ = any(isinstance(each, Element) and each.tensor.startswith(HEAD) for each in nodes(of))
+    if open_ or number_where(of) is None:
+        return test
+    return algebra.FALSE if test.op == "<" else algebra.TRUE
 
 
 def of_integers(test: Compare) -> Test:

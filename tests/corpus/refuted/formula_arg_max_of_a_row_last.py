@@ -1,0 +1,42 @@
+# verdict: refuted I39
+"""The highest place of the greatest element of each row, where the claim is about the lowest."""
+
+from math import inf
+
+from argus.language import (
+    Tensor, all_to_each, argmax, assert_equals, assume, block_id, ceil_div, copy, f32, first_lane, first_thread, kernel,
+    load, loop, maximum, maximum_nan, registers, shared, sm_90a, spread, sync, thread, warp, where,
+)
+
+THREADS, CHUNK = 64, 256
+
+
+def across_block(x, op):
+    """The fold of one value per thread; every thread gets the result."""
+    box = shared(f32, (THREADS // 32,))
+    copy(x.fold(0, op, within=warp), box, by=first_lane)
+    sync()
+    return load(box, all_to_each(THREADS)).fold(0, op, within=thread)
+
+
+@kernel(target=sm_90a, threads=THREADS)
+def arg_max_of_a_row_last(X: Tensor["R N", f32], I: Tensor["R", f32]):
+    R, N = X.shape
+    assume(N % 4 == 0)
+    assume(N >= 1)
+    (row,) = block_id((R,))
+    x = X[row]
+    by = spread((CHUNK,), threads=THREADS, vector=4)
+    best, at = registers(f32, by.partial(0)), registers(f32, by.partial(0))
+    best[:], at[:] = -inf, -inf
+    for i in loop(ceil_div(N, CHUNK)):
+        v = load(x.tile((CHUNK,), (i,)), by, edge=-inf)
+        best[:] = maximum_nan(best, v.fold(0, maximum_nan, within=thread))
+    top = across_block(best, maximum_nan)
+    for i in loop(ceil_div(N, CHUNK)):
+        v = load(x.tile((CHUNK,), (i,)), by, edge=-inf)
+        (col,) = v.index
+        at[:] = maximum(at, where(v == top, i * CHUNK + col, -inf).max(0, within=thread))
+    first = across_block(at, maximum)
+    copy(first, I[row], by=first_thread, edge=0)
+    assert_equals(I, lambda r: argmax(lambda j: X[r, j], over=N))

@@ -30,6 +30,7 @@ from argus.kernels.moe import FAMILIES
 from argus.ops.choice import select_moe
 from argus.ops.expert_order import ExpertOrder, expert_order
 from argus.ops.moe import SCALED, SCHEDULES, sizes_of
+from argus.ops.moe_choices import CHOICES, fitting
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "moe_layer_h200"
 ROUNDS, CHECKED = 5, 100
@@ -41,6 +42,8 @@ GUARD = 4096
 """Elements before and after tensors that wrong orders may read beyond."""
 MOST_LOW = 1024
 """Tokens up to which low tiles are timed."""
+MOST_DIRECT = 16
+"""Tokens up to which schedules without an order of rows are timed."""
 POISON = -7777
 PEAK = 4.8e12
 """Bytes a second that HBM3e delivers by its data sheet [NVIDIA H200 data sheet]."""
@@ -84,7 +87,7 @@ def is_right(torch: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
         tokens = random.choice((1, 2, 7, 64, random.randint(1, 300), random.randint(1, 4096)))
         dtype, activation = random.choice((torch.bfloat16, torch.float16)), random.choice(("silu", "gelu"))
         given = made(torch, layer, tokens, WAYS[number % len(WAYS)], dtype, distinct=random.random() < 0.8)
-        config = random.choice(tuple(SCHEDULES))
+        config = random.choice((*SCHEDULES, *(name for name, most in CHOICES.items() if most >= layer.N)))
         promises = random.choice(("stop", "fetch"))
         with poisoned(torch):
             found = argus.moe(*given.operands, activation=activation, config=config, promises=promises)
@@ -314,6 +317,8 @@ def timed(
     fp8 = made_scaled(torch, layer, tokens, way, meant=False)
     of = evolve(fp8.given, ids=given.ids, weights=given.weights)
     calls["argus e4m3"] = partial(argus.moe, *of.operands, scales=fp8.scales)
+    if (direct := fitting(layer.N)) is not None and tokens <= MOST_DIRECT and direct != chosen:
+        calls[direct] = partial(argus.moe, *given.operands, config=direct)
     for config in others:
         if config != chosen and not (config.startswith("rows") and tokens > MOST_LOW):
             calls[config] = partial(argus.moe, *given.operands, config=config)

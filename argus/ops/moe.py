@@ -17,6 +17,7 @@ from argus.ops.attention_gradient import is_wanted
 from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
 from argus.ops.element_types import element_name, no_kernel
 from argus.ops.expert_order import ExpertOrder, expert_order
+from argus.ops.moe_choices import CHOICES, integers_of, plan_of
 from argus.ops.moe_gradient import OPERATOR as GRADIENT
 from argus.ops.moe_gradient import Gradient, with_gradient
 from argus.ops.operand_checks import Asked, check_operands, check_same_types, check_shape
@@ -90,8 +91,9 @@ def moe(
     `topk_weights`. What the layer computes between its products is computed again for them. Sums are made in fp32 and
     in a fixed order; matrices of experts without rows have zeros.
 
-    config: the schedule; by default the one expected to be fastest. unproved: "allow" also runs kernels that are
-    neither proved nor refuted.
+    config: the schedule; by default the one expected to be fastest. Those for few tokens, `choices_N` of at most N
+    columns between the products, have no order of rows, and round a token's result once, after the sum.
+    unproved: "allow" also runs kernels that are neither proved nor refuted.
 
     Raises:
         ArgusError: E401 for operands that are not such tensors, E402 for wrong ids, E405 for sizes beyond those that
@@ -103,8 +105,7 @@ def moe(
         _refuse(f"there is no activation `{activation}`", f"choose one of {', '.join(ACTIVATIONS)}")
     (tokens, depth), (experts, both, _), choices = x.shape, w_gate_up.shape, topk_ids.shape[1]
     choice = kernels_for("moe", x).choose(tokens * choices, experts, blocks=scales is not None)
-    plain, eight = (SCHEDULES, SCALED) if target_of(x) == "sm_90a" else (CDNA3, _SCALED_CDNA3)
-    known = eight if scales else plain
+    known = _schedules(x, scaled=scales is not None)
     chosen = choice if config is None else config
     if chosen not in known:
         _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(known)}")
@@ -116,14 +117,17 @@ def moe(
     kind = x.dtype if scales is None else torch().bfloat16
     if 0 in (tokens, depth, both, choices):
         return x.new_empty((tokens, depth), dtype=kind).zero_()
+    weights: Any = topk_weights
+    weights = weights if str(weights.dtype) == _WEIGHTS[0] else weights.float()
+    if chosen in CHOICES:  # rows stay where they are
+        plan = plan_of((x, w_gate_up, w_down), choices, activation, chosen, promises)
+        return launch(plan, (x, w_gate_up, w_down, weights, integers_of(topk_ids)), unproved)[0]
     order = expert_order(topk_ids, experts, height=known[chosen])
     sizes = sizes_of(order, experts, both // 2, depth)
     name = element_name(x.dtype)
     part = scaled if known is SCALED else scaled_cdna3
     template = part.FAMILIES[activation] if scales else program_of(name, activation, chosen)
     candidate = Candidate(f"moe_{activation}_{name}", chosen, partial(_traced, template, chosen))
-    weights: Any = topk_weights
-    weights = weights if str(weights.dtype) == _WEIGHTS[0] else weights.float()
     lists = (order.ids, order.offsets, order.tokens, order.inverse, order.tile_starts, order.tile_experts)
     named = _named
     if scales:
@@ -131,6 +135,13 @@ def moe(
         named, lists = _named_scaled, (*scales, *lists)
     plan = Plan((((tokens, depth), kind),), tuple(sizes.items()), (candidate,), named, promises=promises)
     return launch(plan, (x, w_gate_up, w_down, weights, *lists), unproved)[0]
+
+
+def _schedules(x: Tensor, *, scaled: bool) -> Mapping[str, int | None]:
+    """The schedules for operands, with the most rows of a tile where rows are put in order."""
+    if target_of(x) == "sm_90a":
+        return SCALED if scaled else {**SCHEDULES, **dict.fromkeys(CHOICES)}
+    return _SCALED_CDNA3 if scaled else CDNA3
 
 
 def program_of(dtype: str, activation: Activation, config: str) -> ProgramTemplate:

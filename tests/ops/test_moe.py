@@ -18,6 +18,7 @@ from argus.ops.call_path import Plan
 from argus.ops.choice import select_moe
 from argus.ops.expert_order import ExpertOrder
 from argus.ops.grouped_tiles import count_of
+from argus.ops.moe_choices import fitting
 from tests.ops.fake_torch import Matrix, aligned, gpu
 
 module = import_module("argus.ops.moe")
@@ -32,6 +33,10 @@ def tensor(*shape: int, dtype: str = "torch.bfloat16") -> Matrix:
 
 def integers(*shape: int) -> Matrix:
     return tensor(*shape, dtype="torch.int32")
+
+
+def in_32_bits(ids: Matrix) -> Matrix:
+    return integers(*ids.shape)
 
 
 def operands(
@@ -93,6 +98,37 @@ def test_operands_are_read_in_place_and_integers_are_checked_on_the_gpu(plans: L
     ):
         assert named[name].data_ptr() == given[own].data_ptr()
     assert sizes.keys() == {each.name for each in traced.sizes}
+
+
+@pytest.mark.parametrize("ids", ["torch.int32", "torch.int64"])
+def test_few_tokens_may_have_no_order_of_rows(plans: Launched, monkeypatch: pytest.MonkeyPatch, ids: str) -> None:
+    monkeypatch.setattr(module, "expert_order", None)
+    monkeypatch.setattr(Matrix, "int", in_32_bits, raising=False)
+    given = operands(tokens=2)
+    given["topk_ids"] = tensor(2, 2, dtype=ids)
+    assert layer(**given, config="choices_768", promises="fetch").shape == (2, 72)
+    ((plan, passed),) = plans
+    assert dict(plan.sizes) == {"T": 2, "K": 72, "E": 3, "N": 24, "J": 2}
+    assert plan.promises == "fetch"
+    named, (candidate,) = plan.named(*passed, tensor(2, 72)), plan.candidates
+    traced, home = candidate.traced()
+    assert (traced.name, home) == ("moe_choices_768", "argus.kernels.moe_choices")
+    assert named.keys() == {each.name for each in traced.parameters}
+    assert dict(plan.sizes).keys() == {each.name for each in traced.sizes}
+    assert named["W"].shape == (3, 2, 24, 72)
+    assert named["ids"].dtype == "torch.int32"
+    assert (named["ids"].data_ptr() == given["topk_ids"].data_ptr()) == (ids == "torch.int32")
+
+
+def test_the_schedule_of_few_tokens_has_room_for_the_columns_between() -> None:
+    assert [fitting(columns) for columns in (8, 768, 1408, 2048, 4096, 4104)] == [
+        "choices_768",
+        "choices_768",
+        "choices_1536",
+        "choices_2048",
+        "choices_4096",
+        None,
+    ]
 
 
 @pytest.mark.parametrize(("tokens", "tiles"), [(1, 2), (5, 3)])

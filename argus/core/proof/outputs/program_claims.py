@@ -7,17 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import frozen
 
 from argus.core import algebra
+from argus.core.index import Sym
 from argus.core.ir import Assert, Buffer, Equals, WrittenOnce, whole
 from argus.core.ir.pretty import claim_text
 from argus.core.proof.obligation import Obligation
+from argus.core.proof.outputs.claimed_values import claimed_left
 from argus.core.proof.outputs.equality_claims import difference, stated, undecided
 from argus.core.proof.outputs.stored import is_claimed_whole, is_reduction_store, stores_of
 from argus.core.proof.outputs.writes import written_once_obligations
 from argus.core.proof.values.held.between import coordinate, renamed_integers
 from argus.core.proof.values.held.cells import Rounding
-from argus.core.proof.values.held.outputs import interpreted
+from argus.core.proof.values.held.outputs import Held, Stored, interpreted
 from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.values.expr import Expr
+from argus.core.values.rewriting import substitute
 
 
 @frozen(eq=False)
@@ -59,7 +62,25 @@ def _equality(flow: ValueFlow, claimed: Claimed) -> Obligation:
         return undecided(claimed.stmt, claim, reason)
     held = interpreted(flow, claimed.output, at, claimed.before)
     reason = held if isinstance(held, str) else difference(flow, held, claim, at, range(len(at)))
+    if reason and (left := _left_by_claim(flow, claimed, at)) and not difference(flow, left, claim, at, range(len(at))):
+        held, reason = left, ""
     if reason or isinstance(held, str):
         return undecided(claimed.stmt, claim, reason)
     note = stated(claim, held.roundings | claimed.roundings, held.cases)
     return Obligation("I39", f"`{claim_text(claim)}` holds", claimed.stmt, algebra.TRUE, note=note, compared=1)
+
+
+def _left_by_claim(flow: ValueFlow, claimed: Claimed, at: Sequence[Sym]) -> Held | None:
+    """What the launch leaves by its own kernel's claim, which is an obligation of its own; None if that is not known.
+
+    The formula of a kernel is mostly shorter than what its stores hold, whose parts each hold what others left.
+    """
+    output = claimed.output
+    if any(map(is_reduction_store, stores_of(flow, output))):
+        return None
+    left = claimed_left(flow, output, claimed.before, claimed.renamed)
+    if left is None:
+        return None
+    ends = zip(at, output.shape, strict=True)
+    inside = [cond for each, end in ends for cond in (algebra.le(0, each), algebra.lt(each, end))]
+    return Held((Stored(substitute(left.value, {}, tuple(at)), tuple(inside)),), left.roundings)

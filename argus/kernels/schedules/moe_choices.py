@@ -1,0 +1,166 @@
+"""The schedule of a layer of experts for few tokens: each choice of a token reads its expert's matrices by itself.
+
+The time is that of reading matrices, which warps load from global memory and multiply by plain FMAs: rows need no
+order, no copy and no sums in a launch of their own. An expert that several tokens have chosen is read for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from attrs import field, frozen
+
+from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation, gated_element
+from argus.language import (
+    TV,
+    Fragment,
+    Int,
+    IntLike,
+    Layout,
+    Tensor,
+    Value,
+    assert_equals,
+    assume,
+    block_id,
+    ceil_div,
+    copy,
+    elements,
+    f32,
+    fma,
+    load,
+    loop,
+    promise,
+    registers,
+    scalar,
+    sm_90a,
+    thread,
+    total,
+    warp,
+)
+
+_WARP, _MOST, _MOST_ACROSS = 32, 1 << 28, 1 << 16
+"""Threads of a warp; limits of sizes, and of blocks along the second and third axis of a grid."""
+
+
+@frozen
+class Dots:
+    """A warp has `columns` rows of a matrix, of which it loads `steps` times 512 bytes at a time.
+
+    unroll: choices of a token, or parts of a row, that the compiler may overlap.
+    """
+
+    columns: int = 1
+    steps: int = 8
+    unroll: int = 1
+    threads: int = 128
+    target = sm_90a
+
+    @property
+    def rows(self) -> int:
+        """The rows of a matrix that a block has."""
+        return self.threads // _WARP * self.columns
+
+    def layout(self, vector: int) -> TV:
+        """The elements (row, column) of 512 bytes of each row, `vector` of which are 16 bytes."""
+        warps, rows = self.threads // _WARP, self.rows
+        threads = Layout((_WARP, warps), (rows * vector, 1))
+        return TV(threads, Layout((vector, self.columns), (rows, warps)), (rows, _WARP * vector))
+
+
+@frozen
+class Choices:
+    """The configurations of both launches; the second one reads whole rows, which have at most `longest` elements."""
+
+    first: Dots = field(factory=Dots)
+    second: Dots = field(factory=Dots)
+
+    @property
+    def longest(self) -> int:
+        """The most elements of 16 bits between the products."""
+        return self.second.steps * _WARP * 8
+
+
+class _Products:
+    """Sums of products of a vector and rows of matrices, in the threads of a warp that has the row."""
+
+    def __init__(self, cfg: Dots, matrices: int, vector: int) -> None:
+        self.cfg, self.by = cfg, cfg.layout(vector)
+        self.width = cfg.steps * self.by.tile[1]
+        self.sums = [registers(f32, self.by) for _ in range(matrices)]
+
+    def clear(self) -> None:
+        for acc in self.sums:
+            acc[:] = 0.0
+
+    def add(self, row: Tensor, matrices: Sequence[Tensor], n: Int, part: IntLike = 0) -> None:
+        """Add the products of a part of a row and of the block's n-th rows of each matrix."""
+        by, steps = self.by, self.cfg.steps
+        at = [part * steps + step for step in range(steps)]
+        held = [load(row.tile(by.tile[1:], (i,)), by.axis(1), edge=0) for i in at]
+        own = [[load(b.tile(by.tile, (n, i)), by, edge=0) for i in at] for b in matrices]
+        for acc, parts in zip(self.sums, own, strict=True):
+            acc[:] = reduce(_added, zip(parts, held, strict=True), acc)
+
+    def results(self) -> list[Fragment]:
+        """The sums, in all threads of each warp."""
+        return [acc.sum(1, within=thread).sum(1, within=warp) for acc in self.sums]
+
+
+def _added(acc: Fragment, factors: tuple[Fragment, Fragment]) -> Fragment:
+    a, b = factors
+    return fma(a.to(f32), b.to(f32), acc)
+
+
+def _aligned(matrices: Tensor, ids: Tensor, rows: int) -> None:
+    """Rows of 16 bytes, and numbers of blocks of 32 bits."""
+    (experts, columns, depth), (tokens, choices) = matrices.shape, ids.shape
+    assume(depth >= 1, depth % (128 // matrices.dtype.bits) == 0, experts * columns * depth < 1 << 40)
+    assume(tokens * choices * ceil_div(columns, rows) < 1 << 30, columns < _MOST, experts < _MOST)
+    assume(tokens < _MOST_ACROSS, choices < _MOST_ACROSS)
+    promise(ids, lambda e: (e >= 0) & (e < experts))
+
+
+def first_of_choices(
+    X: Tensor, gate: Tensor, up: Tensor, ids: Tensor, H: Tensor, activation: Activation, cfg: Dots
+) -> None:
+    """H[t, j] = activation(gate[e] X[t]) * (up[e] X[t]), with e = ids[t, j]. H: (tokens, choices, N)."""
+    (tokens, choices), columns = ids.shape, gate.shape[1]
+    _aligned(gate, ids, cfg.rows)
+    blocks = ceil_div(columns, cfg.rows)
+    n, j, t = block_id((blocks, choices, tokens))
+    e, products = scalar(ids[t, j]), _Products(cfg, 2, 128 // X.dtype.bits)
+    products.clear()
+    for part in loop(ceil_div(X.shape[1], products.width), unroll=cfg.unroll):
+        products.add(X[t], (gate[e], up[e]), n, part)
+    of_gate, of_up = products.results()
+    copy((ACTIVATIONS[activation](of_gate) * of_up).to(H.dtype), H[t, j].tile((cfg.rows,), (n,)), edge=0)
+    assert_equals(H, lambda t, j, n: gated_element(X, gate, up, activation, (scalar(ids[t, j]), t, n)))
+
+
+def second_of_choices(H: Tensor, V: Tensor, ids: Tensor, weights: Tensor, Y: Tensor, cfg: Dots) -> None:
+    """Y[t] = sum over j of weights[t, j] * V[e] H[t, j], with e = ids[t, j]."""
+    (tokens, choices), (_, columns, depth) = ids.shape, V.shape
+    _aligned(V, ids, cfg.rows)
+    blocks = ceil_div(columns, cfg.rows)
+    n, t = block_id((blocks, tokens))
+    products = _Products(cfg, 1, 128 // H.dtype.bits)
+    assume(depth <= products.width)
+    total_of = registers(f32, products.by.axis(0))
+    total_of[:] = 0.0
+    for j in loop(choices, unroll=cfg.unroll):
+        factor = load(weights[t, j], products.by.axis(0).axis())
+        products.clear()
+        products.add(H[t, j], (V[scalar(ids[t, j])],), n)
+        total_of[:] = total_of + products.results()[0] * factor
+    copy(total_of.to(Y.dtype), Y[t].tile((cfg.rows,), (n,)), edge=0)
+    of_v, of_h, of_weights = elements(V), elements(H), elements(weights)
+
+    def value(t: Int, k: Int) -> Value:
+        def chosen(j: Int) -> Value:
+            e = scalar(ids[t, j])
+            return of_weights(t, j) * total(lambda n: of_h(t, j, n) * of_v(e, k, n), over=depth)
+
+        return total(chosen, over=choices)
+
+    assert_equals(Y, value)

@@ -51,6 +51,7 @@ SIZES = {
     "formula_arg_max_in_two_passes": {"M": 20, "N": 30},
     "formula_arg_max_running": {"M": 20, "N": 30},
     "formula_arg_max_of_a_row": {"R": 5, "N": 300},
+    "formula_arg_max_in_integers": {"R": 5, "N": 300},
     "formula_arg_max_running_with_nan": {"M": 20, "N": 30},
     "formula_bias_in_place": {"M": 20, "N": 30},
     "formula_carried_decay": {"M": 20, "N": 30},
@@ -96,6 +97,7 @@ SIZES = {
     "formula_sums_of_sequences_without_rows": {"T": 20, "N": 40, "S": 15, "B": 14},
 }
 TWINS = {
+    "formula_arg_max_in_integers_from_0": {"R": 5, "N": 300},
     "formula_nan_of_a_logarithm": {"N": 1540},
     "formula_gelu_by_tanh": {"N": 1540},
     "formula_second_column_of_short_rows": {"R": 40, "N": 5},

@@ -113,7 +113,7 @@ class _Writer:
         return _Text(f"{called}({', '.join(self.value(each).text for each in args)})", _ATOM)
 
     def _reduction(self, of: Reduce) -> _Text:
-        top = _extremum_whose_place(of)
+        top = extremum_whose_place(of)
         if top is not None:
             called, text = ("argmax" if top.op == "max" else "argmin"), self._reduction(top).text
             return _Text(f"{called}{text[text.index('(') :]}", _ATOM)
@@ -165,7 +165,7 @@ class _Writer:
                 assert_never(node)
 
 
-def _extremum_whose_place(of: Reduce) -> Reduce | None:
+def extremum_whose_place(of: Expr) -> Reduce | None:
     """The extremum of which a reduction is the lowest place; None if it is none."""
     match of:
         case Reduce(

@@ -315,9 +315,10 @@ def select(cond: ElementCondition, then: Operand, other: Operand) -> Fragment:
     """`then` at elements where the condition holds, else `other`, of which one is a tile."""
     mask = as_mask(cond)
     values = _register_tiles((then, other))
-    chosen = covering_tile("where", [*values, *mask.tiles])
+    chosen = covering_tile("where", [*values, *mask.tiles], typed=not values)
+    check_types("where", values)
     elem = Where(mask.build(chosen.layout), _element_expr(then, chosen.layout), _element_expr(other, chosen.layout))
-    return _value(compute_tile(elem, chosen.dtype, chosen.layout, "value"))
+    return _value(compute_tile(elem, (values or [chosen])[0].dtype, chosen.layout, "value"))
 
 
 def add(a: Fragment, b: Operand) -> Fragment:

@@ -9,7 +9,7 @@ from typing import assert_never
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.dtype import DType
+from argus.core.dtype import DType, i32
 from argus.core.elementwise import REAL_NAMES
 from argus.core.index import Cond, Held, Index
 from argus.core.ir import (
@@ -129,7 +129,7 @@ def not_of_reals(stmt: Map) -> str:
             if given.family != "float" and not _widens(given, node.dtype):
                 return "an integer that is truncated to another type"
         kind = (dtype_of(node) or own) if isinstance(node, Op | Where | Cast) else own
-        if isinstance(node, Num) and own.family != "float":
+        if isinstance(node, Num) and own.family != "float" and own.bits < i32.bits:  # else it fits, by I28
             return "an integer of the program in registers"
         for part in children(node) if isinstance(node, Op | Where | Cast) else (node,) if node is stmt.elem else ():
             if isinstance(part, Lit) and not isnan(part.value) and not kind.holds(part.value):

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
+from argus.core.rounding import round_bf16
+
 FloatArray = npt.NDArray[Any]
 
 
@@ -122,6 +124,7 @@ _ENTRIES = (
     ElementOp("ceil", 1, np.ceil, {"gfx942": "__builtin_elementwise_ceil({0})", "sm_90a": "ceilf({0})"}),
     ElementOp("round", 1, np.rint, {"gfx942": "__builtin_elementwise_roundeven({0})", "sm_90a": "rintf({0})"}),
     ElementOp("sign", 1, _sign, _both("sign_of({0})")),
+    ElementOp("round_bf16", 1, round_bf16, _both("(f32)(bf16)({0})")),
     ElementOp("reciprocal", 1, np.reciprocal, {"gfx942": "__builtin_amdgcn_rcpf({0})", "sm_90a": "reciprocal({0})"}),
 )
 

@@ -19,6 +19,7 @@ from argus.interp.memory.loading import begin, extent, fill, inputs, outputs
 from argus.interp.run import Outcome, needs_values, promised_integers, run_blocks
 from argus.interp.search.schedule import Adversary, Schedule
 from argus.interp.state import Launch
+from argus.interp.values.drawn_inputs import drawn_floats
 from argus.interp.values.formulas import check_claim_of_program
 from argus.interp.values.tensor_claims import array_of
 from argus.interp.violation import Reporter
@@ -79,7 +80,9 @@ def run_program(
             written |= _written(step)
         if exact and not any(launch.halted for launch in launches):
             only_read = [b for b in program.parameters if b in memory and b not in written]
-            reads = {buffer.name: _array(program, launches, buffer) for buffer in only_read}
+            reads = {buffer.name: _array(program, launches, buffer) for buffer in only_read} | _unread(
+                program, memory, given, env
+            )
             for stmt, claim in claims:
                 number, parameter = last[claim.view.buffer]
                 earlier = program.launches[:number]
@@ -89,6 +92,19 @@ def run_program(
     found |= {b.name: given[b.name] for b in program.parameters if values and b not in memory and b.name in given}
     violations = tuple(violation for launch in launches for violation in launch.reporter.violations)
     return Outcome(found, violations, coverage)
+
+
+def _unread(
+    program: Program, memory: Mapping[Buffer, Cells], given: Mapping[str, Array], env: Mapping[Symbol, int]
+) -> dict[str, Array]:
+    """The tensors that no launch takes, of which a claim may speak all the same."""
+    random, found = np.random.default_rng(0), dict[str, Array]()
+    for buffer in program.parameters:
+        if buffer not in memory:
+            shape = tuple(_number(each, env) for each in buffer.shape)
+            made = given.get(buffer.name)
+            found[buffer.name] = drawn_floats(buffer.dtype, shape, random, 0) if made is None else made
+    return found
 
 
 def _written(step: Step) -> set[Buffer]:

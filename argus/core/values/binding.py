@@ -39,7 +39,6 @@ from argus.core.values.atoms import (
     inhabited_atom,
     number_of,
     of_atom,
-    opaque_atom,
     prefix_atom,
     single,
 )
@@ -47,6 +46,7 @@ from argus.core.values.ends import clipped, end, lesser, of_maximum, rounded, un
 from argus.core.values.literals import folded, literals, remainder, rewritten, rounded_by
 from argus.core.values.meeting import before, over_iterations
 from argus.core.values.nested_tests import divided
+from argus.core.values.opaque import opaque
 from argus.core.values.places import limit as limit_of
 from argus.core.values.places import moved, point_of, share_a_place, shift, turned, unused
 from argus.core.values.strides import divided as divided_coordinates
@@ -94,7 +94,7 @@ def mapped(
         case Opaque(name="log", args=(of,)):
             return polys.log(on_poly(of))
         case Opaque(name=name, args=args):
-            return of_atom(opaque_atom(name, tuple(map(on_poly, args))))
+            return opaque(name, tuple(map(on_poly, args)))
         case Holds(cond=cond):
             return holds(on_cond(cond))
         case Above(of=of):

@@ -13,7 +13,6 @@ from argus.core.values.atoms import (
     NoNormalFormError,
     Poly,
     of_atom,
-    opaque_atom,
 )
 from argus.core.values.cases import (
     Infinite,
@@ -28,6 +27,7 @@ from argus.core.values.cases import (
 from argus.core.values.conditions import positive
 from argus.core.values.ends import at_most
 from argus.core.values.meeting import joined, neighbours
+from argus.core.values.opaque import opaque
 from argus.core.values.truth import above
 
 
@@ -82,7 +82,7 @@ def exp_of(a: Leaf) -> Value:
 
 def opaque_of(name: str, args: list[Value]) -> Value:
     if all(isinstance(each, Poly) for each in args):
-        return of_atom(opaque_atom(name, tuple(each for each in args if isinstance(each, Poly))))
+        return opaque(name, tuple(each for each in args if isinstance(each, Poly)))
     if len(args) == 1:
         return on_leaves(args[0], lambda leaf: _opaque_leaf(name, leaf))
     raise NoNormalFormError(f"an argument of `{name}` may be infinite")

@@ -34,7 +34,7 @@ _CALLED = {"max": "maximum", "min": "minimum", "round": "round_even"}
 _SPELLED = frozenset(
     (
         *("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "reciprocal", "tanh", "fma", "abs", "maximum", "minimum"),
-        *("erf", "sin", "cos", "floor", "ceil", "sign", "round_even"),
+        *("erf", "sin", "cos", "floor", "ceil", "sign", "round_even", "round_bf16"),
     )
 )
 _REDUCTIONS = {"sum": "total", "max": "greatest", "min": "least", "product": "product"}

@@ -15,7 +15,9 @@ from argus.core.walk import substitute
 
 _NOTHING = infinity(-1)
 _WAYS = 24
-_DEFINED = frozenset(("abs", "ceil", "cos", "erf", "floor", "min", "relu", "round", "sigmoid", "sign", "sin", "tanh"))
+_DEFINED = frozenset(
+    ("abs", "ceil", "cos", "erf", "floor", "min", "relu", "round", "round_bf16", "sigmoid", "sign", "sin", "tanh")
+)
 """Functions that are numbers for all numbers, besides those that are looked at one by one."""
 Ways = tuple[Cond, ...] | None
 """Conditions under each of which a value is a number, and outside of which it may be -inf; None: it may be neither."""

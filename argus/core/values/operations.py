@@ -14,6 +14,7 @@ import numpy as np
 from attrs import frozen
 
 from argus.core.elementwise import ELEMENT_OPS
+from argus.core.rounding import is_between, round_bf16, round_exactly
 from argus.core.values import expr as syntax
 from argus.core.values.expr import Expr, choose, compare, fn, infinity
 
@@ -123,6 +124,13 @@ _ENTRIES = (
     _one("floor", lambda a: _FLOAT(np.floor(a)), lambda a: Fraction(floor(a)), None, _whole),
     _one("ceil", lambda a: _FLOAT(np.ceil(a)), lambda a: Fraction(ceil(a)), _ceiling, _whole),
     _one("round", lambda a: _FLOAT(np.rint(a)), lambda a: Fraction(round(a)), None, _between),
+    _one(
+        "round_bf16",
+        lambda a: _FLOAT(round_bf16(np.asarray(a, _FLOAT))),
+        round_exactly,
+        None,
+        lambda a: is_between(a, CLOSE),
+    ),
     _one("sign", lambda a: _FLOAT(np.sign(a)), lambda a: Fraction((a > 0) - (a < 0)), _sign, lambda a: abs(a) < CLOSE),
 )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 import numpy as np
 
+from argus.core.index import Symbol
 from argus.core.index_text import show
 from argus.core.ir import Buffer, Copy, Stmt, Strided
 from argus.interp.compiled_kernel import CopyPlan, Side, first_where, registers_of
@@ -49,6 +51,7 @@ class Mover:
         self.into = block
         self.source, self.target = parts
         self.moment = 0
+        self.env = dict(block.waves[event.wave].env)  # an asynchronous copy may read after the loop around it
 
     def read(self) -> Staged:
         """The source's elements now, with padding outside the tensor."""
@@ -116,7 +119,7 @@ class Mover:
             return
         lane, value = first_where(bottom)
         wave = self.block.waves[self.event.wave]
-        element = _element(wave, self.plan.source, wave.first + lane, value)
+        element = _element(self.env, self.plan.source, wave.first + lane, value)
         self.block.report(
             "I38",
             f"`{buffer.name}` is copied while uninitialised",
@@ -205,7 +208,7 @@ def check_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice,
         _check_indirect(block, wave, side.locator, rows, event)
     if place.out_of_bounds is not None and (beyond := place.out_of_bounds[rows]).any():
         lane, value = first_where(beyond)
-        element = _element(wave, side, wave.first + lane, value)
+        element = _element(wave.env, side, wave.first + lane, value)
         extents = [int(block.scalars.number(e, wave.env, 0, event.stmt)) for e in side.buffer.shape]
         block.report(
             "I37",
@@ -230,7 +233,7 @@ def check_place(block: Block, wave: Wave, side: Side, place: Place, rows: slice,
             event,
             thread=wave.first + lane,
             value=value,
-            element=_element(wave, side, wave.first + lane, value),
+            element=_element(wave.env, side, wave.first + lane, value),
             buffer=side.buffer.name,
         )
 
@@ -281,10 +284,10 @@ def _tuple(numbers: tuple[int, ...] | list[int]) -> str:
     return f"[{', '.join(map(str, numbers))}]"
 
 
-def _element(wave: Wave, side: Side, thread: int, value: int) -> tuple[int, ...]:
+def _element(env: Mapping[Symbol, int], side: Side, thread: int, value: int) -> tuple[int, ...]:
     """The buffer coordinates of the element that one register of a copy holds."""
     if side.locator is not None:
-        return side.locator.coordinates(wave.env, thread, value)
+        return side.locator.coordinates(env, thread, value)
     registers = registers_of(side.buffer)[1]
     cell = int(cast(Place, side.fixed).address[thread, value])
     return coordinates(side.buffer, cell // registers, cell % registers)

@@ -108,6 +108,15 @@ def sign(x: V) -> V:
     return _function("sign", x)
 
 
+def round_bf16(x: V) -> V:
+    """The nearest bf16 of each element, ties to even, in the operand's type.
+
+    In a formula, a function of its own, of which nothing else is known but that it is 0 at 0; `x.to(bf16)` is x there.
+    So x - round_bf16(x), what bf16 leaves of x, is no 0 in a formula.
+    """
+    return _function("round_bf16", x)
+
+
 def rsqrt(x: V) -> V:
     """One over the square root of each element."""
     return _function("rsqrt", x)

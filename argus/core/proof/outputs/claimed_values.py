@@ -19,7 +19,7 @@ from argus.core.values.expr import Element, Expr, Fn, Infinity, Reduce
 from argus.core.values.rewriting import bound_variables, free_symbols, map_parts, nodes
 from argus.core.values.rewriting import substitute as over_coordinates
 
-_TOTAL = {"add", "sub", "mul", "neg", "max", "min", "abs", "relu", "exp", "exp2", "sigmoid", "tanh"}
+_TOTAL = {"add", "sub", "mul", "neg", "max", "min", "abs", "relu", "round_bf16", "exp", "exp2", "sigmoid", "tanh"}
 """Operations that have a value for all numbers: a claim says nothing of elements where its formula has none."""
 
 

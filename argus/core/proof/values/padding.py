@@ -12,7 +12,7 @@ Pads = Mapping[Cond, float]
 """The number of a value where a condition fails; NaN where that is not one known number."""
 
 NEUTRAL: Mapping[ReduceOp, float] = {"sum": 0.0, "product": 1.0, "max": -inf, "min": inf}
-_TAKE_0_TO_0 = frozenset(("relu", "abs", "sqrt", "tanh", "neg"))
+_TAKE_0_TO_0 = frozenset(("relu", "abs", "round_bf16", "sqrt", "tanh", "neg"))
 
 
 def number(of: Expr) -> float | None:

@@ -123,7 +123,7 @@ from argus.core.dsl.tiles.registers import ones, registers, zeros
 from argus.core.dsl.tiles.rescaling import rescale
 from argus.core.dsl.values import Value
 from argus.core.dsl.views import Tensor, unflatten
-from argus.core.dtype import DType, bf16, e4m3, e4m3fnuz, e5m2fnuz, f16, f32, i8, i32
+from argus.core.dtype import DType, bf16, e4m3, e4m3fnuz, e5m2fnuz, f16, f32, i8, i32, i64
 from argus.core.ir import File as RegisterFile
 from argus.core.layout import TV, Layout, Swizzle
 from argus.core.target import gfx942, sm_90a
@@ -218,6 +218,7 @@ __all__ = [
     "greatest",
     "i8",
     "i32",
+    "i64",
     "interleave",
     "kernel",
     "last_lane",

@@ -61,8 +61,9 @@ e4m3fnuz = DType("e4m3fnuz", 8, "float")
 e5m2fnuz = DType("e5m2fnuz", 8, "float")
 i8 = DType("i8", 8, "int")
 i32 = DType("i32", 32, "int")
+i64 = DType("i64", 64, "int")
 
-DTYPES = (bf16, f16, f32, e4m3, e4m3fnuz, e5m2fnuz, i8, i32)
+DTYPES = (bf16, f16, f32, e4m3, e4m3fnuz, e5m2fnuz, i8, i32, i64)
 
 _NUMPY: dict[str, type] = {
     "bf16": ml_dtypes.bfloat16,
@@ -73,4 +74,5 @@ _NUMPY: dict[str, type] = {
     "e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
     "i8": np.int8,
     "i32": np.int32,
+    "i64": np.int64,
 }

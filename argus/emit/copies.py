@@ -87,8 +87,13 @@ def _vector_statement(copy: Copy, scope: Scope, register: str, place: VectorAddr
     return f"if ({place.inside}) {text} else fill_b{copy.atom.vector_bits}({register}, {word});"
 
 
+_WORD_BITS = 32
+
+
 def fill_word(value: float, dtype: DType) -> str:
     """C text of a 32-bit word filled with copies of a value."""
+    if dtype.bits > _WORD_BITS and value:
+        raise not_built(f"padding of {value:g} among elements of {dtype}")
     element = np.array([value]).astype(dtype.numpy).tobytes()
     word = int.from_bytes(element * (4 // len(element)), "little")
     return f"0x{word:08X}u" if word else "0u"

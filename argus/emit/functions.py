@@ -10,8 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+_BYTE = "*(unsigned char*)to = "
+_BYTES: Mapping[str, str] = {
+    "load_b8": f"HELPER void load_b8(void* to, const void* from) {{ {_BYTE}*(const unsigned char*)from; }}\n",
+    "store_b8": f"HELPER void store_b8(void* to, const void* from) {{ {_BYTE}*(const unsigned char*)from; }}\n",
+    "fill_b8": f"HELPER void fill_b8(void* to, unsigned word) {{ {_BYTE}(unsigned char)word; }}\n",
+}
 _SIGN_OF = "HELPER f32 sign_of(f32 x) { return (f32)((x > 0.0f) - (x < 0.0f)); }\n"
 _GFX942: Mapping[str, str] = {
+    **_BYTES,
     "max_nan": """\
 HELPER f32 max_nan(f32 a, f32 b) { return a == a && b == b ? __builtin_fmaxf(a, b) : __builtin_nanf(""); }
 """,
@@ -134,6 +141,7 @@ HELPER f32 sine(f32 x, int quarters) {
 }
 """
 _SM_90A: Mapping[str, str] = {
+    **_BYTES,
     "max_nan": """\
 HELPER f32 max_nan(f32 a, f32 b) { f32 y; asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y; }
 """,

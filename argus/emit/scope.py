@@ -16,7 +16,7 @@ from argus.emit.faults import not_built
 from argus.emit.integers import element_reads
 from argus.emit.names import Names, assign_names
 
-_C_TYPES = {"bf16": "bf16", "f16": "f16", "f32": "f32", "i8": "signed char", "i32": "i32"}
+_C_TYPES = {"bf16": "bf16", "f16": "f16", "f32": "f32", "i8": "signed char", "i32": "i32", "i64": "long long"}
 
 
 def c_type(dtype: DType) -> str:

@@ -26,7 +26,9 @@ _UNFIT = frozenset(("E106", "E107", "E108", "E109", "E302", "E303", "E304", "E30
 """Error codes for a configuration that is missing, not proved, or unsuited to the shape: try the next candidate."""
 _TYPES = {
     "f32": "float32",
+    "i8": "int8",
     "i32": "int32",
+    "i64": "int64",
     "bf16": "bfloat16",
     "f16": "float16",
     "e4m3": "float8_e4m3fn",

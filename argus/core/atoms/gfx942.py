@@ -138,6 +138,9 @@ def _family(name: str, source: Space, target: Space, spelling: str) -> tuple[Ato
 
 global_load = _family("global_load", "global", "register", "load_b{bits}({{target}}, {{source}})")
 global_store = _family("global_store", "register", "global", "store_b{bits}({{target}}, {{source}})")
+global_load_b8 = _move("global_load_b8", "global", "register", 8, "load_b8({target}, {source})")
+global_store_b8 = _move("global_store_b8", "register", "global", 8, "store_b8({target}, {source})")
+"""Single bytes, for rows of any alignment."""
 buffer_load = _family("buffer_load", "global", "register", "buffer_load_b{bits}({{target}}, {{source}})")
 buffer_store = _family("buffer_store", "register", "global", "buffer_store_b{bits}({{target}}, {{source}})")
 
@@ -168,6 +171,8 @@ ATOMS: tuple[Atom, ...] = (
     mfma_i32_16x16x32_i8,
     *global_load,
     *global_store,
+    global_load_b8,
+    global_store_b8,
     *buffer_load,
     *buffer_store,
     buffer_load_lds,

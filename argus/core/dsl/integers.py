@@ -16,6 +16,7 @@ from argus.core.dsl.launches import is_whole
 from argus.core.dsl.tracer import current
 from argus.core.dsl.values import in_formula
 from argus.core.dsl.views import Tensor
+from argus.core.dtype import i64
 from argus.core.index import Cond, Index, Read
 from argus.core.ir import Buffer, View, ascending_condition, walk, whole
 from argus.core.walk import topological
@@ -43,6 +44,8 @@ def read_term(element: Tensor) -> Index:
     name = view.buffer.name
     if view.buffer.space != "global":
         fault("E501", f"integers from {view.buffer.space} memory are not built yet", help="read a tensor of the kernel")
+    if view.buffer.dtype == i64 and not in_formula():
+        fault("E501", f"integers of 64 bits from `{name}` are not built yet", help="pass them as `i32`")
     if view.buffer.dtype.family != "int" or view.shape or view.where is not algebra.TRUE:
         fault("E106", f"a part of `{name}` is not one integer", help="index every axis: `scalar(expert[i])`")
     return algebra.read(name, view.at)
@@ -70,6 +73,8 @@ def promise(
     if not isinstance(tensor, Tensor) or tensor.view.buffer not in tracer.parameters or not is_whole(tensor.view):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         fault("E106", "a promise is about a whole tensor of the kernel", help="write `promise(expert, lambda e: ...)`")
     buffer = tensor.view.buffer
+    if buffer.dtype == i64:
+        fault("E501", f"promises about integers of 64 bits, as `{buffer.name}`, are not built yet", help="use `i32`")
     if buffer.dtype.family != "int" or len(tracer.scopes) != 1 or _is_used(tensor.view):
         fault(
             "E106",

@@ -45,7 +45,7 @@ _TYPES = (
     "i32x16",
 )
 _MACROS = ("HELPER", "THREADS", "MOVES", "ARRIVES_AT", "__builtin_inff", "__builtin_nanf")
-_PROVIDED = frozenset((*_TYPES, *_MACROS, "hold", "in_shared", "shared_address", "meet"))
+_PROVIDED = frozenset((*_TYPES, *_MACROS, "hold", "in_shared", "shared_address", "meet", "load_b8", "store_b8"))
 """Names that the headers define although the emitted definition has no assembly."""
 
 

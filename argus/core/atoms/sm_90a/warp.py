@@ -132,6 +132,9 @@ st_global = tuple(_move("st_global", "register", "global", bits) for bits in (16
 ld_shared = tuple(_move("ld_shared", "shared", "register", bits) for bits in (32, 64, 128))
 st_shared = tuple(_move("st_shared", "register", "shared", bits) for bits in (32, 64, 128))
 
+ld_global_b8, st_global_b8 = _move("ld_global", "global", "register", 8), _move("st_global", "register", "global", 8)
+"""Single bytes, for rows of any alignment."""
+
 ATOMS: tuple[Atom, ...] = (
     mma_m16n8k16_bf16,
     mma_m16n8k16_f16,
@@ -139,6 +142,8 @@ ATOMS: tuple[Atom, ...] = (
     *cp_async,
     *ld_global,
     *st_global,
+    ld_global_b8,
+    st_global_b8,
     *ld_shared,
     *st_shared,
 )

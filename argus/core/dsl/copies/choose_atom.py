@@ -23,12 +23,12 @@ from argus.core.target import Target
 from argus.core.walk import IntArray, evaluate, fold, rebuild, symbols
 
 _DEFAULTS: Mapping[tuple[str, Space, Space], tuple[Atom, ...]] = {
-    ("gfx942", "global", "register"): gfx942.global_load,
-    ("gfx942", "register", "global"): gfx942.global_store,
+    ("gfx942", "global", "register"): (*gfx942.global_load, gfx942.global_load_b8),
+    ("gfx942", "register", "global"): (*gfx942.global_store, gfx942.global_store_b8),
     ("gfx942", "shared", "register"): gfx942.ds_read,
     ("gfx942", "register", "shared"): gfx942.ds_write,
-    ("sm_90a", "global", "register"): sm_90a.ld_global,
-    ("sm_90a", "register", "global"): sm_90a.st_global,
+    ("sm_90a", "global", "register"): (*sm_90a.ld_global, sm_90a.ld_global_b8),
+    ("sm_90a", "register", "global"): (*sm_90a.st_global, sm_90a.st_global_b8),
     ("sm_90a", "shared", "register"): sm_90a.ld_shared,
     ("sm_90a", "register", "shared"): sm_90a.st_shared,
 }

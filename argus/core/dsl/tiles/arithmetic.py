@@ -10,6 +10,7 @@ from argus.core.dsl.tiles.fragments import Fragment, Operand, elementwise, selec
 from argus.core.dsl.tiles.masks import ElementCondition, Mask
 from argus.core.dsl.values import Operand as ValueOperand
 from argus.core.dsl.values import Value, ValueTest, chosen, in_formula
+from argus.core.dtype import DType
 
 V = TypeVar("V", Fragment, Value)
 
@@ -135,7 +136,7 @@ def where(cond: ElementCondition, then: Operand, other: Fragment) -> Fragment: .
 
 
 @overload
-def where(cond: Mask, then: Operand, other: Operand) -> Fragment: ...
+def where(cond: Mask, then: Operand, other: Operand, *, dtype: DType | None = None) -> Fragment: ...
 
 
 @overload
@@ -150,13 +151,14 @@ def where(cond: ValueTest | Bool, then: ValueOperand, other: Value) -> Value: ..
 def where(cond: ValueTest, then: ValueOperand, other: ValueOperand) -> Value: ...
 
 
-def where(cond: object, then: object, other: object) -> Fragment | Int | Value:
+def where(cond: object, then: object, other: object, *, dtype: DType | None = None) -> Fragment | Int | Value:
     """`then` at elements where the condition holds, else `other`; an integer if both are integers.
 
+    dtype: the element type where both are numbers, `where(x > 0, 1, 0, dtype=i8)`; by default that of what is compared.
     The condition is on coordinates (`row < column`, with `row, column = x.index`) or compares elements.
     """
     if isinstance(cond, Bool) and isinstance(then, Int | int) and isinstance(other, Int | int):
         return Int(algebra.pick(cond.node, unwrap(then), unwrap(other)))
     if in_formula():
         return chosen(cast(Bool, cond), then, other)
-    return select(cast(ElementCondition, cond), cast(Operand, then), cast(Operand, other))
+    return select(cast(ElementCondition, cond), cast(Operand, then), cast(Operand, other), dtype)

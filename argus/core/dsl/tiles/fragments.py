@@ -311,14 +311,15 @@ def _compare(left: Fragment, right: Operand, test: Callable[[Elem, Elem], Test])
     return Mask(tuple(tiles), lambda layout: test(_element_expr(left, layout), _element_expr(right, layout)))
 
 
-def select(cond: ElementCondition, then: Operand, other: Operand) -> Fragment:
-    """`then` at elements where the condition holds, else `other`, of which one is a tile."""
-    mask = as_mask(cond)
-    values = _register_tiles((then, other))
+def select(cond: ElementCondition, then: Operand, other: Operand, dtype: DType | None = None) -> Fragment:
+    """`then` at elements where the condition holds, else `other`. dtype: of two numbers; None: of what is compared."""
+    mask, values = as_mask(cond), _register_tiles((then, other))
+    if dtype is not None and values:
+        fault("E106", "`where` of tiles has their type", help="leave `dtype` out, and convert the tiles")
     chosen = covering_tile("where", [*values, *mask.tiles], typed=not values)
     check_types("where", values)
     elem = Where(mask.build(chosen.layout), _element_expr(then, chosen.layout), _element_expr(other, chosen.layout))
-    return _value(compute_tile(elem, (values or [chosen])[0].dtype, chosen.layout, "value"))
+    return _value(compute_tile(elem, dtype or (values or [chosen])[0].dtype, chosen.layout, "value"))
 
 
 def add(a: Fragment, b: Operand) -> Fragment:

@@ -12,7 +12,7 @@ from argus.core.check.register_operands import threads_hold
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import CoordinateFunction, Int, IntLike, axis_values, unwrap
 from argus.core.dsl.tracer import Tracer, current
-from argus.core.dtype import DType
+from argus.core.dtype import DType, i64
 from argus.core.elementwise import INTEGER_OPS
 from argus.core.ir import Alloc, Buffer, Elem, File, Get, Map, View, whole
 from argus.core.layout import TV
@@ -135,12 +135,14 @@ def check_dtype(dtype: DType) -> None:
         fault(
             "E106",
             f"expected an element type, found {describe_value(dtype)}",
-            help="use `bf16`, `f16`, `f32`, `e4m3`, `e4m3fnuz`, `e5m2fnuz`, `i8` or `i32`",
+            help="use `bf16`, `f16`, `f32`, `e4m3`, `e4m3fnuz`, `e5m2fnuz`, `i8`, `i32` or `i64`",
         )
 
 
 def check_operation(name: str, dtype: DType) -> None:
-    """Raises E106 for an operation that is not defined on integers."""
+    """Raises E106 for an operation that is not defined on integers, or one on integers of 64 bits."""
+    if dtype == i64:
+        fault("E106", f"`{name}` of i64, which is stored and compared only", help="compute in `i32`, then convert")
     if dtype.family == "int" and name not in INTEGER_OPS:
         fault("E106", f"`{name}` of {dtype}, which is defined on floats only", help="convert with `.to(f32)` first")
 

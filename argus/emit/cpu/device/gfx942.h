@@ -40,6 +40,8 @@ inline CpuBuffer __builtin_amdgcn_make_buffer_rsrc(void* base, int stride, u32 l
         cpu_buffer_store(to.base, to.limit, offset, from, bits / 8, line); }
 MOVES(16) MOVES(32) MOVES(64) MOVES(128)
 #undef MOVES
+inline void load_b8(void* to, const void* from, HERE) { cpu_load(to, from, 1, line); }
+inline void store_b8(void* to, const void* from, HERE) { cpu_store(to, from, 1, line); }
 inline void buffer_load_lds_b32(void* to, CpuBuffer from, u32 offset, HERE) { cpu_load_lds(to, from.base, from.limit, offset, line); }
 inline int opaque(int x) { return x; }
 template <class T> inline void accumulated(T& sum) {}

@@ -67,6 +67,8 @@ template <class T, class U> inline auto max(T a, U b) -> decltype(a + b) { retur
     inline void store_b##bits(void* to, const void* from, HERE) { cpu_store(to, from, bits / 8, line); }
 MOVES(16) MOVES(32) MOVES(64) MOVES(128)
 #undef MOVES
+inline void load_b8(void* to, const void* from, HERE) { cpu_load(to, from, 1, line); }
+inline void store_b8(void* to, const void* from, HERE) { cpu_store(to, from, 1, line); }
 inline void* in_shared(u32 at, HERE) { return cpu_in_shared(at, cpu_own_rank(), line); }
 inline void* in_shared_of(u32 at, u32 rank, HERE) { return cpu_in_shared(at, rank, line); }
 inline u32 shared_address(const void* p) { return cpu_shared_base(); }

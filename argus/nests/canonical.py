@@ -52,13 +52,16 @@ def canonical(
     tensors: Mapping[str, TensorType],
     values: Mapping[str, int] | None = None,
     most_axes: int = MOST_AXES,
+    *,
+    join: bool = True,
 ) -> Canonical:
     """The canonical form of nests with equal extents of their domains.
 
-    tensors: those they read, by name. values: of sizes, which decide how many elements one axis may have.
+    tensors: those they read, by name. values: of sizes, which decide how many elements one axis may have. join: axes
+    that all reads run through together become one; else tensors keep their axes.
     """
     form = _flat_reads(_without_ones(_one_domain(nests)), tensors)
-    joined = _merged(form, values or {})
+    joined = _merged(form, values or {}) if join else form
     while len(joined.domain) > most_axes:
         joined = _merged(_one_axis(joined, *joined.domain[:2]), values or {})
     if not joined.domain:
@@ -214,10 +217,11 @@ class _Namer:
             for each in read.index
             for symbol in symbols(each)
         }
+        reduced = len(self._form.groups) > 1  # axes of equal extents are to read one parameter
         pinned |= {symbol for each in pinned & set(self._extents) for symbol in symbols(self._extents[each])}
         for group, letter in zip(self._form.groups, ("i", *("j" for _ in self._form.groups[1:])), strict=True):
             for axis in group:
-                self._name_axis(axis, letter, free=axis.symbol not in pinned)
+                self._name_axis(axis, letter, free=axis.symbol not in pinned and not reduced)
         domain = tuple(self._axes[axis.symbol] for axis in self._form.domain)
         bodies = [
             with_axes(with_reads(body, self._read), lambda axes: tuple(self._axes[each.symbol] for each in axes))
@@ -260,7 +264,7 @@ class _Namer:
         if order is not None:
             shape = tuple(self._axes[symbol].extent for symbol in order) or (_ONE,)
             index = tuple(map(algebra.sym, order)) or (_ZERO,)
-            return Read(self._parameter(read, tuple(order), lambda: shape), index, read.dtype)
+            return Read(self._parameter(read, shape, lambda: shape), index, read.dtype)
         if read.outside is not None:
             shape_of = lambda: tuple(map(self._fresh, given.shape)) or (_ONE,)  # noqa: E731 reason: made once at most
             return Read(self._parameter(read, "outside", shape_of), self._at(read.index), read.dtype, read.outside)

@@ -8,6 +8,7 @@ Nothing here is shared with the templates: a template that computes something el
 import operator
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
+from math import inf
 from typing import Any, assert_never
 
 from argus import language as lang
@@ -61,6 +62,8 @@ _REDUCTIONS: Mapping[str, Any] = {
     "max": lang.greatest,
     "min": lang.least,
 }
+_EXTREMA: Mapping[str, Callable[..., Any]] = {"argmax": lang.greatest, "argmin": lang.least}
+"""The extremum whose first place a reduction is."""
 
 
 def claim(nest: Nest, tensors: Mapping[str, Tensor], sizes: Numbers) -> None:
@@ -139,6 +142,9 @@ class _Formula:
             return _Formula(self._tensors, {**numbers, **dict(zip(names, at, strict=True))}).of(reduce.body)
 
         ranges = over[0] if len(over) == 1 else tuple(over)
+        if reduce.op in _EXTREMA:
+            best = _EXTREMA[reduce.op](_of_arguments(body, names), over=ranges)
+            return lang.least(lambda at: lang.where(body(at) == best, at, inf), over=ranges)
         return _REDUCTIONS[reduce.op](_of_arguments(body, names), over=ranges)
 
     def _test(self, test: Test) -> Any:  # noqa: ANN401 reason: as above

@@ -51,6 +51,11 @@ def _quotient(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: values and numbers
     return x / y
 
 
+def _distance(x: Any) -> Any:  # noqa: ANN401 reason: values and numbers
+    """The greater of a value and its negation."""
+    return abs(x) if isinstance(x, int | float) else lang.maximum(x, -x)
+
+
 _FUNCTIONS: Mapping[str, Any] = {
     "neg": operator.neg,
     "add": operator.add,
@@ -58,7 +63,7 @@ _FUNCTIONS: Mapping[str, Any] = {
     "mul": operator.mul,
     "div": _quotient,
     "pow": _pow,
-    "abs": operator.abs,
+    "abs": _distance,
     "max": lang.maximum,
     "min": lang.minimum,
     "tanh": tanh,

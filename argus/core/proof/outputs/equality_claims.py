@@ -15,6 +15,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs.stored import is_reduction_store, stored_elsewhere, stored_tensors, stores_of
+from argus.core.proof.outputs.turned import claim_from_the_end, from_the_end, turned
 from argus.core.proof.outputs.writes import conditional_claim_error, written_once_obligations
 from argus.core.proof.values.held.between import coordinate, over_element
 from argus.core.proof.values.held.cells import Rounding
@@ -112,7 +113,20 @@ def _proof(flow: Flow, stmt: Assert, claim: Equals) -> Held | str:
         return held
     if held.adds and output.name not in claim.before:
         return "it is added to what the tensor held before"
-    return difference(flow, held, claim, at, order) or held
+    reason = difference(flow, held, claim, at, order)
+    return held if not reason else _from_the_end(flow, claim, at, order) or reason
+
+
+def _from_the_end(flow: Flow, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> Held | None:
+    """What an output that is stored from the end holds, if that is proved equal to the formula."""
+    output = claim.view.buffer
+    axes = turned(flow, output) if claim.where is algebra.TRUE else frozenset[int]()
+    if not axes:
+        return None
+    held = interpreted(flow, output, from_the_end(output, at, axes))
+    if isinstance(held, str) or held.adds or difference(flow, held, claim_from_the_end(claim, order, axes), at, order):
+        return None
+    return held
 
 
 def difference(flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> str:

@@ -35,6 +35,7 @@ from argus.core.proof.outputs.store_coverage import (
 )
 from argus.core.proof.outputs.stored import is_reduction_store, stored_tensors, stores_in, stores_of
 from argus.core.proof.outputs.stored_tiles import coordinates_of, inside_tensor, source_of, store_layout
+from argus.core.proof.outputs.turned import from_the_start
 from argus.core.proof.values.content import Data, content_error, holds_once, nonempty
 from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.walk import substitute, topological
@@ -131,6 +132,8 @@ def written_once_obligations(
         )
         return
     yield block_injectivity(stores[0], places, what, once=_one_number(flow, stores, places))
+    if is_whole(claim.view) and claim.where is algebra.TRUE:
+        places = from_the_start(stores[0], places)
     given = [way.timeline.path_condition for way in storing]
     covering = tuple(coverage_obligations(flow, stores[0], places, claim.view, claim.where, given))
     if not any(each.unknown for each in covering) or not _divided_by_symbols(places):

@@ -28,7 +28,7 @@ from argus.core.proof.values.held.table_forms import layout_in
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import all_symbols, heads, plus, reasons, replaced
 from argus.core.values.expr import Expr
-from argus.core.walk import substitute, symbols
+from argus.core.walk import IntArray, substitute, symbols
 
 _CLASSES = 64
 _PARTS = 16
@@ -193,8 +193,14 @@ def _over_coordinates(
     """The value with its tables expressed over the coordinates; by classes of elements where that is not possible."""
     active = store.active
     varying = [(place, at) for place, at in zip(places, coordinates, strict=True) if not place.uniform]
-    numbers = [place.table[active] - place.low for place, _ in varying]
-    names = [substitute(algebra.sub(at, place.least), _blocks(places, coordinates)) for place, at in varying]
+    numbers: list[IntArray] = []
+    names: list[Index] = []
+    for place, at in varying:
+        table = place.table[active]
+        falls = bool(table[-1] < table[0])  # of a tile whose elements go from the end on
+        numbers.append(place.high - table if falls else table - place.low)
+        name = algebra.sub(place.most, at) if falls else algebra.sub(at, place.least)
+        names.append(substitute(name, _blocks(places, coordinates)))
     known: dict[Symbol, Index] = {}
     apart: list[Symbol] = []
     needed = cells.tables.needed(value)

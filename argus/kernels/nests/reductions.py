@@ -1,0 +1,299 @@
+"""Reductions along one axis of a tile and loops over others: rows, columns, and what is computed from them.
+
+A tile has one kept axis and one reduced axis. Each reduction of the nest is a pass over the reduced axes, inner ones
+first; a last pass computes an output that has these axes, too. Elements that threads hold are read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf, prod
+from typing import Any
+
+from attrs import define, field, frozen
+
+from argus.kernels.nests.bodies import FOLDS, Loaded, Place, TileBody
+from argus.kernels.nests.tiles import WARP, Tile, TileAxis, nested
+from argus.language import (
+    Fragment,
+    IntLike,
+    Tensor,
+    all_to_each,
+    assume,
+    block_id,
+    ceil_div,
+    copy,
+    f32,
+    first_lane,
+    first_thread,
+    load,
+    registers,
+    shared,
+    sm_90a,
+    sync,
+    thread,
+    warp,
+    where,
+)
+from argus.nests.affine import computed
+from argus.nests.canonical import Canonical
+from argus.nests.nest import Axis, Compare, Constant, Coordinate, Expr, Nest, Reduce, Select
+from argus.nests.rewrite import reads, reductions
+from argus.nests.terms import names_in
+
+_LARGEST = 1 << 40
+"""Elements of a tensor, so that offsets in bytes fit 64 bits."""
+_LONGEST = 1 << 24
+"""Of an axis of which a number is a value: f32 holds the numbers up to it."""
+_ARG = {"argmax": "max", "argmin": "min"}
+
+
+@frozen
+class Reductions:
+    """A block of `threads`: `kept` of them along the kept axis, the others along the reduced one.
+
+    A warp has either one kept coordinate (or several and no other warp has them), or one reduced one: `kept` is up to
+    32 of rows, of which 32 / kept threads or all share each, and from 32 of columns.
+
+    columns: the kept axis is contiguous in memory, not the reduced one. vector: elements of one access along the
+    contiguous axis, which divide its length. values: runs of a thread along the reduced axis. held: the reduced axes
+    are one tile, which threads keep in registers.
+    """
+
+    threads: int = 256
+    kept: int = 1
+    vector: int = 1
+    values: int = 4
+    columns: bool = False
+    held: bool = False
+    target = sm_90a
+
+    @property
+    def tile(self) -> Tile:
+        """The axes (kept, reduced)."""
+        along, across = (self.vector, 1) if self.columns else (1, self.vector)
+        axes = TileAxis(self.kept, 1, along), TileAxis(self.threads // self.kept, self.values, across)
+        return Tile(axes, turned=self.columns)
+
+
+KEPT, REDUCED = 0, 1
+
+
+@frozen(eq=False)
+class Shape:
+    """The axes of nests with reductions.
+
+    kept: axes of the output on which reductions depend. along: those that are computed after the reductions. of: the
+    reductions, inner ones first.
+    """
+
+    kept: tuple[Axis, ...]
+    along: tuple[Axis, ...]
+    of: tuple[Reduce, ...]
+
+
+def shape_of(nests: Sequence[Nest]) -> Shape | None:
+    """The axes of nests of one domain; None if their reductions are not all over as many axes."""
+    found = _inner_first(nests)
+    domain = nests[0].domain
+    if not found or any(nest.domain != domain for nest in nests) or len({len(each.axes) for each in found}) != 1:
+        return None
+    named = frozenset[str]().union(*(names_in(index) for each in found for read in reads(each) for index in read.index))
+    kept = tuple(axis for axis in domain if axis.name in named)
+    return Shape(kept, tuple(axis for axis in domain if axis not in kept), found)
+
+
+def _inner_first(nests: Sequence[Nest]) -> tuple[Reduce, ...]:
+    """The reductions, each after those in its body."""
+    found: dict[Reduce, None] = {}
+
+    def visit(of: Sequence[Reduce]) -> None:
+        for each in of:
+            if each not in found:
+                visit(reductions(each.body))
+                found[each] = None
+
+    visit(reductions(*(nest.body for nest in nests)))
+    return tuple(found)
+
+
+def reduced(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Reductions) -> None:
+    """Store the outputs, each computed from reductions."""
+    shape = shape_of(form.nests)
+    assert shape is not None
+    for tensor in tensors.values():
+        assume(prod(tensor.shape, start=1) <= _LARGEST)
+    _Block(form.nests, tensors, sizes, cfg, shape).run()
+
+
+@define(eq=False)
+class _Block:
+    """The work of one block."""
+
+    nests: tuple[Nest, ...]
+    tensors: Mapping[str, Tensor]
+    sizes: Mapping[str, Any]
+    cfg: Reductions
+    shape: Shape
+    found: dict[Expr, _Total] = field(factory=dict[Expr, "_Total"], init=False)
+    loaded: dict[Loaded, Fragment] = field(factory=dict[Loaded, Fragment], init=False)
+    places: dict[str, Place] = field(factory=dict[str, Place], init=False)
+    numbers: dict[str, IntLike] = field(factory=dict[str, IntLike], init=False)
+    """The coordinate of each kept axis, or the number of the tile along it."""
+    tile: Tile = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.tile = self.cfg.tile if self.cfg.tile.axes[KEPT].extent > 1 else self.cfg.tile.without(KEPT)
+
+    def run(self) -> None:
+        kept, width = self.shape.kept, self.cfg.tile.axes[KEPT].extent
+        tiled = kept[-1:] if width > 1 else ()
+        self._assume_vectors()
+        counts = [ceil_div(self.extent(a), width) if a in tiled else self.extent(a) for a in kept]
+        for axis, number in zip(kept, block_id(tuple(counts) or (1,)), strict=False):
+            self.numbers[axis.name] = number
+            self.places[axis.name] = Place(number * width, KEPT) if axis in tiled else Place(number)
+        for each in self.shape.of:
+            self._reduce(each)
+        for nest in self.nests:
+            if self.shape.along:
+                self._store_along(nest)
+            else:
+                self._store_totals(nest)
+
+    def extent(self, axis: Axis) -> IntLike:
+        return computed(axis.extent, self.sizes)
+
+    def _assume_vectors(self) -> None:
+        """Accesses divide the length of the contiguous axis."""
+        if self.cfg.vector > 1:
+            contiguous = self.shape.kept[-1] if self.cfg.columns else self.shape.of[0].axes[-1]
+            assume(self.extent(contiguous) % self.cfg.vector == 0)
+
+    # -- passes ------------------------------------------------------------------------------------------
+
+    def _reduce(self, of: Reduce) -> None:
+        """Compute a reduction, which later ones and the output may need."""
+        if of in self.found:
+            return
+        if of.op not in _ARG:
+            self.found[of] = self._total(of)
+            return
+        (axis,) = of.axes
+        assume(self.extent(axis) <= _LONGEST, self.extent(axis) >= 1)
+        best = Reduce("max" if of.op == "argmax" else "min", of.axes, of.body)
+        self._reduce(best)
+        first = Select(Compare("==", of.body, best), Coordinate(axis.index), Constant(inf))
+        self.found[of] = self._total(Reduce("min", of.axes, first))
+
+    def _total(self, of: Reduce) -> _Total:
+        combine, neutral = FOLDS[of.op]
+        number = self.tile.number(REDUCED)
+        known = self._known(of.body)
+
+        def part(at: Sequence[IntLike]) -> Fragment:
+            body = self._body(of.axes, at, known)
+            end = body.numbers[of.axes[-1].name] < self.extent(of.axes[-1])
+            return where(end, body.value(of.body), neutral).fold(number, combine, within=thread)
+
+        if self.cfg.held:
+            assert len(of.axes) == 1, "registers hold one reduced axis"
+            assume(self.extent(of.axes[0]) <= self.tile.axes[REDUCED].extent)
+            return self._across(part([0]), of.op)
+        sums = registers(f32, self.tile.layout.partial(number))
+        sums[:] = neutral
+        for at in self._tiles(of.axes):
+            sums[:] = combine(sums, part(at))
+        return self._across(sums, of.op)
+
+    def _tiles(self, axes: Sequence[Axis]) -> Iterator[Sequence[IntLike]]:
+        """Loops over the coordinates of all axes but the last, and over the tiles of that."""
+        if self.cfg.held:
+            yield [0]
+            return
+        *outer, last = [self.extent(axis) for axis in axes]
+        yield from nested([*outer, ceil_div(last, self.tile.axes[REDUCED].extent)])
+
+    def _body(self, axes: Sequence[Axis], at: Sequence[IntLike], known: Mapping[Expr, Any]) -> TileBody:
+        """The values of a tile. at: the coordinates of all axes but the last, and the number of the tile along it."""
+        here = {axis.name: Place(number) for axis, number in zip(axes, at, strict=True)}
+        here[axes[-1].name] = Place(at[-1] * self.tile.axes[REDUCED].extent, REDUCED)
+        loaded = self.loaded if self.cfg.held else dict[Loaded, Fragment]()
+        return TileBody(self.tensors, self.sizes, self.tile, {**self.places, **here}, known, loaded)
+
+    def _known(self, expr: Expr) -> dict[Expr, Any]:
+        """What the reductions in an expression are, in all threads."""
+        return {each: self.found[each].in_tile for each in reductions(expr)}
+
+    # -- across threads ----------------------------------------------------------------------------------
+
+    def _across(self, part: Fragment, op: str) -> _Total:
+        """A reduction of what threads along the reduced axis have."""
+        combine, _ = FOLDS[op]
+        number, kept = self.tile.number(REDUCED), self.tile.axes[KEPT]
+        lanes = self.tile.axes[REDUCED].lanes
+        within = 1 if self.cfg.columns else min(lanes, WARP)
+        of_warp = part.fold(number, combine, within=warp) if within > 1 else part
+        groups = lanes // within
+        if groups == 1:
+            return _Total(of_warp, of_warp)
+        if not self.cfg.columns:
+            box = shared(f32, (groups,))
+            copy(of_warp, box, by=first_lane)
+            sync()
+            all_of = load(box, all_to_each(self.cfg.threads)).fold(0, combine, within=thread)
+            return _Total(all_of, all_of)
+        box = shared(f32, (groups, kept.extent))
+        copy(of_warp, box.T)
+        sync()
+        in_tile = load(box.T, self.tile.part((KEPT,), (groups,))).fold(1, combine, within=thread)
+        return _Total(in_tile, load(box.T, self._last(groups).layout).fold(1, combine, within=warp))
+
+    def _last(self, groups: int) -> Tile:
+        """The tile of kept coordinates from which totals of columns are stored: lanes of a warp hold the same."""
+        kept = self.tile.axes[KEPT].extent
+        lanes = self.cfg.threads // kept
+        if lanes < 1:
+            return Tile((TileAxis(self.cfg.threads, kept // self.cfg.threads), TileAxis(1, groups)))
+        return Tile((TileAxis(kept), TileAxis(lanes, max(1, groups // lanes))))
+
+    # -- stores ------------------------------------------------------------------------------------------
+
+    def _store_totals(self, nest: Nest) -> None:
+        """Store a value for each kept coordinate."""
+        lanes, Y = self.tile.axes[REDUCED].lanes, self.tensors[nest.output]
+        last = self._last(lanes) if self.cfg.columns else self.tile
+        known: dict[Expr, Any] = {each: self.found[each].stored for each in reductions(nest.body)}
+        value: Any = TileBody(self.tensors, self.sizes, last.without(REDUCED), self.places, known).value(nest.body)
+        tiled = self.tile.coordinates[:1] == (KEPT,)
+        at = [self.numbers[axis.name] for axis in nest.domain]
+        if tiled:
+            target = Y[(*at[:-1], slice(None))].tile(last.without(REDUCED).shape, (at[-1],))
+            copy(value.to(Y.dtype), target, edge=0)
+        else:
+            copy(value.to(Y.dtype), Y[tuple(at) or (0,)], by=first_thread, edge=0)
+
+    def _store_along(self, nest: Nest) -> None:
+        """Store a value for each coordinate, computed from the reductions."""
+        Y, known = self.tensors[nest.output], self._known(nest.body)
+        along = self.shape.along
+        for at in self._tiles(along):
+            value: Any = self._body(along, at, known).value(nest.body)
+            numbers: dict[str, IntLike] = {**self.numbers, **{a.name: n for a, n in zip(along, at, strict=True)}}
+            shown = {along[-1].name: REDUCED}
+            if KEPT in self.tile.coordinates:
+                shown[self.shape.kept[-1].name] = KEPT
+            items = [slice(None) if axis.name in shown else numbers[axis.name] for axis in nest.domain]
+            order = [axis.name for axis in nest.domain if axis.name in shown]
+            view = Y[tuple(items)]
+            if [shown[name] for name in order] == [REDUCED, KEPT]:
+                view, order = view.T, order[::-1]
+            copy(value.to(Y.dtype), view.tile(self.tile.shape, tuple(numbers[name] for name in order)), edge=0)
+
+
+@frozen(eq=False)
+class _Total:
+    """A reduction, in all threads of the tile, and in those that store it."""
+
+    in_tile: Any
+    stored: Any

@@ -1,0 +1,108 @@
+"""Tiles of any number of axes over the threads of a block, parts of them, and loops over tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from operator import mul
+
+from attrs import evolve, frozen
+
+from argus.language import TV, IntLike, Layout, loop
+
+WARP = 32
+
+
+@frozen
+class TileAxis:
+    """An axis of a tile: `lanes` threads lie along it, and each has `values` runs of `vector` elements.
+
+    Neighbouring threads have neighbouring runs: element (run * lanes + lane) * vector + i is the i-th of a run.
+    in_order: of each warp, so that the elements of a warp follow those of the warp before. spare: the tile has no
+    coordinate along it; its threads hold the same.
+    """
+
+    lanes: int = 1
+    values: int = 1
+    vector: int = 1
+    in_order: bool = False
+    spare: bool = False
+
+    @property
+    def extent(self) -> int:
+        return self.lanes * self.values * self.vector
+
+
+@frozen
+class Tile:
+    """The axes of a tile. turned: the first axis has the fastest threads; else the last."""
+
+    axes: tuple[TileAxis, ...]
+    turned: bool = False
+
+    @property
+    def coordinates(self) -> tuple[int, ...]:
+        """The numbers of the axes along which the tile has a coordinate."""
+        return tuple(at for at, each in enumerate(self.axes) if not each.spare)
+
+    def number(self, axis: int) -> int:
+        """The number of an axis' coordinate."""
+        return self.coordinates.index(axis)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.axes[at].extent for at in self.coordinates)
+
+    @property
+    def layout(self) -> TV:
+        return self.part(self.coordinates, ())
+
+    def without(self, axis: int) -> Tile:
+        """The tile of the other axes, of which the threads along this one hold the same."""
+        return Tile(tuple(evolve(a, spare=True) if at == axis else a for at, a in enumerate(self.axes)), self.turned)
+
+    def with_values(self, extents: Sequence[int]) -> Tile:
+        """The tile with further axes, along which each thread holds all elements."""
+        return Tile((*self.axes, *(TileAxis(values=extent) for extent in extents)), self.turned)
+
+    def part(self, kept: Sequence[int], more: Sequence[int]) -> TV:
+        """Where threads hold elements of a tile of some of the axes, and of further ones of which each holds all.
+
+        kept: numbers of axes. more: extents. Threads that differ along other axes alone hold the same.
+        """
+        shape = (*(self.axes[axis].extent for axis in kept), *more)
+        strides = _products(shape)
+        threads: list[tuple[int, int]] = []
+        runs: list[tuple[int, int]] = []
+        values: list[tuple[int, int]] = []
+        for axis in range(len(self.axes)) if self.turned else reversed(range(len(self.axes))):
+            own, stride = self.axes[axis], strides[kept.index(axis)] if axis in kept else 0
+            together = WARP if own.in_order else own.lanes
+            threads.append((together, own.vector * stride))
+            threads.append((own.lanes // together, own.vector * together * own.values * stride))
+            if axis in kept:
+                runs.append((own.vector, stride))
+                values.append((own.values, own.vector * together * stride))
+        values += [(extent, strides[len(kept) + at]) for at, extent in enumerate(more)]
+        return TV(_layout(threads), _layout([*runs, *values]), shape)
+
+
+def _products(shape: Sequence[int]) -> list[int]:
+    """The product of the extents before each, and of all."""
+    return [1, *accumulate(shape, mul)]
+
+
+def _layout(modes: Sequence[tuple[int, int]]) -> Layout:
+    """The layout of the modes that have more than one element."""
+    kept = [mode for mode in modes if mode[0] > 1] or [(1, 0)]
+    return Layout(tuple(extent for extent, _ in kept), tuple(stride for _, stride in kept))
+
+
+def nested(counts: Sequence[IntLike]) -> Iterator[tuple[IntLike, ...]]:
+    """Nested loops of the kernel, the last the innermost."""
+    if not counts:
+        yield ()
+        return
+    for at in loop(counts[0]):
+        for rest in nested(counts[1:]):
+            yield (at, *rest)

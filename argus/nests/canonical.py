@@ -202,6 +202,7 @@ class _Namer:
         self._tensors = tensors
         self._sizes: dict[str, Index] = {}
         self._known: dict[Index, Index] = {}
+        self._shared: dict[Index, Index] = {}
         self._ties: list[tuple[Index, Index]] = []
         self._axes: dict[Symbol, Axis] = {}
         self._parameters: dict[tuple[str, object], Parameter] = {}
@@ -218,10 +219,12 @@ class _Namer:
             for symbol in symbols(each)
         }
         reduced = len(self._form.groups) > 1  # axes of equal extents are to read one parameter
+        windows = {axis.symbol for group in self._form.groups[1:] for axis in group}
+        pinned |= windows & {s for read in self._orders if read.outside is not None for s in _symbols_of(read)}
         pinned |= {symbol for each in pinned & set(self._extents) for symbol in symbols(self._extents[each])}
         for group, letter in zip(self._form.groups, ("i", *("j" for _ in self._form.groups[1:])), strict=True):
             for axis in group:
-                self._name_axis(axis, letter, free=axis.symbol not in pinned and not reduced)
+                self._name_axis(axis, letter, free=axis.symbol not in pinned, shared=reduced)
         domain = tuple(self._axes[axis.symbol] for axis in self._form.domain)
         bodies = [
             with_axes(with_reads(body, self._read), lambda axes: tuple(self._axes[each.symbol] for each in axes))
@@ -244,7 +247,7 @@ class _Namer:
         found = {symbol: axis.index for symbol, axis in self._axes.items()}
         return found | {symbol: self._named(algebra.sym(symbol)) for symbol in sorted(sizes, key=lambda s: s.name)}
 
-    def _name_axis(self, axis: Axis, letter: str, *, free: bool) -> None:
+    def _name_axis(self, axis: Axis, letter: str, *, free: bool, shared: bool) -> None:
         if axis.symbol in self._axes:
             return
         count = sum(each.name.startswith(letter) for each in self._axes.values())
@@ -252,7 +255,8 @@ class _Namer:
             around = {s: self._axes[s].index for s in symbols(axis.extent) if s in self._axes}
             extent = substitute(self._in_own_sizes(axis.extent), around)
         else:
-            extent = self._fresh(axis.extent) if free and axis.extent is not _ONE else self._named(axis.extent)
+            fresh = self._shared_fresh if shared else self._fresh
+            extent = fresh(axis.extent) if free and axis.extent is not _ONE else self._named(axis.extent)
         self._axes[axis.symbol] = Axis(f"{letter}{count}", extent)
 
     # -- reads ---
@@ -311,6 +315,12 @@ class _Namer:
         self._sizes[name] = extent
         return size(name)
 
+    def _shared_fresh(self, extent: Index) -> Index:
+        """The same, one for all axes of an extent."""
+        if extent not in self._shared:
+            self._shared[extent] = self._fresh(extent)
+        return self._shared[extent]
+
     def _named(self, extent: Index) -> Index:
         """A number or a size for an extent: the same for equal ones, related to others as they are."""
         if isinstance(extent, Const):
@@ -326,6 +336,10 @@ class _Namer:
         own = self._own_sizes()
         sizes = {s: self._named(algebra.sym(s)) for s in symbols(number) if s.kind == "size" and s not in own}
         return substitute(number, sizes)
+
+
+def _symbols_of(read: Read) -> frozenset[Symbol]:
+    return frozenset[Symbol]().union(*map(symbols, read.index))
 
 
 def _divides(number: Index) -> bool:

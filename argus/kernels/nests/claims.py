@@ -144,7 +144,12 @@ class _Formula:
         ranges = over[0] if len(over) == 1 else tuple(over)
         if reduce.op in _EXTREMA:
             best = _EXTREMA[reduce.op](_of_arguments(body, names), over=ranges)
-            return lang.least(lambda at: lang.where(body(at) == best, at, inf), over=ranges)
+
+            def place(at: Any) -> Any:  # noqa: ANN401 reason: as above
+                found: Any = lang.where(body(at) == best, at, inf)
+                return found
+
+            return lang.least(place, over=ranges)
         return _REDUCTIONS[reduce.op](_of_arguments(body, names), over=ranges)
 
     def _test(self, test: Test) -> Any:  # noqa: ANN401 reason: as above

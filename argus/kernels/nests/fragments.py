@@ -53,7 +53,8 @@ def _quotient(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: values and numbers
 
 def _distance(x: Any) -> Any:  # noqa: ANN401 reason: values and numbers
     """The greater of a value and its negation."""
-    return abs(x) if isinstance(x, int | float) else lang.maximum(x, -x)
+    negated: Any = -x
+    return lang.maximum(x, negated) if isinstance(x, Fragment) else max(x, negated)
 
 
 _FUNCTIONS: Mapping[str, Any] = {

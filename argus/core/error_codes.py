@@ -245,6 +245,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("E415", "emitted text differs from the kernel", "Executed on the CPU, the text or its code is not right."),
     Entry("E416", "machine code breaks a rule", "Executed on the CPU, an instruction breaks a rule of the machine."),
     Entry("E417", "output is not the expected one", "A kernel leaves another result than its launch expects."),
+    Entry("E418", "graph not covered", "Operations of a graph have no proved kernel, or an option is unknown."),
     Entry("E420", "code object cannot be executed", "A file is no code object for gfx942 that can be executed."),
     Entry("E421", "no machine code to execute", "Machine code is executed for gfx942 only."),
     Entry("E422", "launch cannot be read", "The description of a launch, or a file of it, is not valid."),

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from attrs import field, frozen
 
+from argus.core import algebra
 from argus.core.index import Cond, Index, Node, Symbol
 from argus.core.walk import substitute as substitute_index
 from argus.core.walk import symbols
@@ -164,7 +165,10 @@ class _Rebuilder:
             case Apply(op=op, args=args):
                 return Apply(op, tuple(map(self.of, args)))
             case Select(test=test, then=then, other=other):
-                return Select(self.test(test), self.of(then), self.of(other))
+                made = self.test(test)
+                if isinstance(made, Inside) and made.condition in (algebra.TRUE, algebra.FALSE):
+                    return self.of(then if made.condition is algebra.TRUE else other)
+                return Select(made, self.of(then), self.of(other))
             case Convert(dtype=dtype, arg=arg):
                 return Convert(dtype, self.of(arg))
             case Reduce(op=op, axes=axes, body=body) if self.axes is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
 from argus import language as lang
-from argus.language import DType, Fragment, bf16, f16, f32
+from argus.language import DType, bf16, f16, f32
 from argus.nests.affine import computed
 from argus.nests.nest import (
     Apply,
@@ -42,19 +42,15 @@ def _pow(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: register tiles and numb
     return lang.exp2(y * lang.log2(x))
 
 
-def tanh(x: Fragment) -> Fragment:
-    """By the exponential, within 2^-22 of 1: the instruction for it is off by 2^-11."""
-    return 1.0 - 2.0 / (lang.exp(2.0 * x) + 1.0)
+_maximum: Any = lang.maximum
+
+
+def _abs(x: Any) -> Any:  # noqa: ANN401 reason: a register tile
+    return _maximum(x, -x)
 
 
 def _quotient(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: values and numbers
     return x / y
-
-
-def _distance(x: Any) -> Any:  # noqa: ANN401 reason: values and numbers
-    """The greater of a value and its negation."""
-    negated: Any = -x
-    return lang.maximum(x, negated) if isinstance(x, Fragment) else max(x, negated)
 
 
 _FUNCTIONS: Mapping[str, Any] = {
@@ -64,10 +60,10 @@ _FUNCTIONS: Mapping[str, Any] = {
     "mul": operator.mul,
     "div": _quotient,
     "pow": _pow,
-    "abs": _distance,
-    "max": lang.maximum,
-    "min": lang.minimum,
-    "tanh": tanh,
+    "abs": _abs,
+    "max": lang.maximum_nan,
+    "min": lang.minimum_nan,
+    "tanh": lang.tanh_accurate,
 }
 
 

@@ -1,0 +1,188 @@
+"""`torch.compile(model, backend="argus")`: graphs become nests, nests proved kernels; what is not covered is said."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
+from typing import Any, Literal, cast
+
+import torch
+from attrs import define, field, frozen
+from torch._dynamo.backends.common import aot_autograd
+
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Program
+from argus.nests.affine import computed
+from argus.nests.canonical import Canonical
+from argus.nests.nest import Nest, TensorType
+from argus.nests.text import canonical_text
+from argus.ops.call_path import Candidate
+from argus.runtime.kernel_cache import verify_cached, verify_program_cached
+from argus.runtime.proof_records import CachedVerdict
+from argus.torch.compiled import Compiled, KernelStep, Step, form_of
+from argus.torch.decompositions import decompositions
+from argus.torch.families import FAMILIES, candidates
+from argus.torch.lowering import EagerStep, Lowered, lowered
+from argus.torch.report import EagerEntry, GraphEntry, KernelEntry, fallback_text, record
+
+Fallback = Literal["eager", "error"]
+_WARNED: set[str] = set()
+
+
+@frozen
+class Options:
+    """fallback: what happens to operations that are not covered: eager torch runs them, or E418 is raised."""
+
+    fallback: Fallback = "eager"
+
+
+def argus_backend(module: Any, inputs: Sequence[Any], **given: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
+    """The backend that `torch.compile(model, backend="argus", options={...})` calls with each graph.
+
+    options: `fallback`, "eager" (the default) or "error". Raises ArgusError (E418) for operations that are not covered,
+    if they are errors, and for other options.
+    """
+    options = _options(dict(cast("Mapping[str, Any]", given.get("options") or {})))
+
+    def compiler(graph: Any, _: Sequence[Any]) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
+        return _boxed(compiled(graph, options))
+
+    made: Any = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions())
+    return made(module, inputs)
+
+
+def _boxed(run: Compiled) -> Callable[[list[Any]], Any]:
+    """The graph as a function that empties the list of its inputs, by which AOTAutograd passes them."""
+
+    def boxed(inputs: list[Any]) -> Any:  # noqa: ANN401 reason: torch's
+        given = tuple(inputs)
+        inputs.clear()
+        return run(*given)
+
+    vars(boxed)["_boxed_call"] = True
+    return boxed
+
+
+def _options(given: dict[str, Any]) -> Options:
+    fallback = given.pop("fallback", "eager")
+    if fallback not in ("eager", "error") or given:
+        found = f"`fallback` is {fallback!r}" if fallback not in ("eager", "error") else f"there is no option {given!r}"
+        raise _refusal(f"{found}", "write `options={'fallback': 'eager'}` or `'error'`")
+    return Options(fallback)
+
+
+def _refusal(message: str, repair: str) -> ArgusError:
+    return ArgusError(Diagnostic("E418", "error", f'`torch.compile(backend="argus")`: {message}', help=repair))
+
+
+def compiled(module: Any, options: Options) -> Compiled:  # noqa: ANN401 reason: a module of torch.fx
+    """A graph of aten operations that is ready to run, and its entry in the report. Raises ArgusError (E418)."""
+    start = perf_counter()
+    planner = _Planner(_hints(module.graph))
+    graph, steps = planner.planned(module)
+    eager = tuple(
+        EagerEntry(step.operation, step.node, step.why) for step in graph.steps if isinstance(step, EagerStep)
+    )
+    record(GraphEntry(tuple(planner.kernels.values()), eager, perf_counter() - start))
+    if eager and options.fallback == "error":
+        raise _refusal(
+            f"{len(eager)} operations are not covered: {fallback_text(eager)}",
+            "leave `fallback` out, and eager torch runs them",
+        )
+    _warn(eager)
+    return Compiled.of(graph, steps, module)
+
+
+def _warn(eager: Sequence[EagerEntry]) -> None:
+    """A warning for operations that were not in one before."""
+    new = [each for each in eager if each.operation not in _WARNED]
+    if new:
+        _WARNED.update(each.operation for each in new)
+        said = (
+            f"argus: eager torch runs {len(eager)} operations of a graph ({fallback_text(new)}); argus.torch.report()"
+        )
+        warnings.warn(said, UserWarning, stacklevel=2)
+
+
+def _hints(graph: Any) -> dict[str, int]:  # noqa: ANN401 reason: a graph of torch.fx
+    """The values of symbolic sizes in the call that is compiled for."""
+    found: dict[str, int] = {}
+    for node in graph.nodes:
+        value: Any = node.meta.get("val") if node.op == "placeholder" else None
+        sizes: list[Any] = list(value.shape) if isinstance(value, torch.Tensor) else [value]
+        for each in sizes:
+            symbolic: Any = getattr(each, "node", None)
+            if symbolic is not None and symbolic.expr.is_Symbol and symbolic.hint is not None:
+                found[str(symbolic.expr)] = int(symbolic.hint)
+    return found
+
+
+# -- the choice of kernels -----------------------------------------------------------------------------------
+
+
+@define
+class _Planner:
+    """hints: values of sizes. kernels: what was chosen, by the output's name."""
+
+    hints: Mapping[str, int]
+    kernels: dict[str, KernelEntry] = field(factory=dict[str, KernelEntry])
+
+    def planned(self, module: Any) -> tuple[Lowered, list[Step]]:  # noqa: ANN401 reason: a module of torch.fx
+        """The steps, after as many rounds as there are operations whose nests no template computes."""
+        eager: dict[str, str] = {}
+        while True:
+            graph = lowered(module.graph, eager)
+            self.kernels.clear()
+            steps: list[Step] = []
+            for step in graph.steps:
+                if isinstance(step, EagerStep):
+                    steps.append(step)
+                    continue
+                found = self._kernel(step.nest, graph.types)
+                if isinstance(found, str):
+                    eager[step.node] = found
+                    break
+                steps.append(found)
+            else:
+                return graph, steps
+
+    def _kernel(self, nest: Nest, types: Mapping[str, TensorType]) -> KernelStep | str:
+        """The first template that computes the nest, or why none does."""
+        why = "no template computes it"
+        for family in FAMILIES:
+            form = form_of((nest,), types, family, self.hints)
+            if len(form.parameters) == 1:
+                return "it reads no tensor"
+            sizes = {name: int(computed(extent, self.hints)) for name, extent in form.sizes.items()}
+            try:
+                tried = candidates(family, form, sizes)
+            except ArgusError as problem:
+                why = problem.diagnostic.message
+                continue
+            for each in tried:
+                verdict = self._proved(nest, each, form)
+                if verdict == "proved":
+                    return KernelStep.of((nest,), family, form)
+                why = verdict
+        return why
+
+    def _proved(self, nest: Nest, candidate: Candidate, form: Canonical) -> str:
+        """The verdict on the candidate, which is entered if it is "proved"; otherwise a reason."""
+        start = perf_counter()
+        try:
+            traced, _ = candidate.traced()
+            known = verify_program_cached(traced) if isinstance(traced, Program) else verify_cached(traced)
+        except ArgusError as problem:
+            return f"{candidate.family}: {problem.diagnostic.message}"
+        if known.verdict != "proved":
+            return f"`{candidate.family}_{candidate.config}` is {known.verdict}"
+        seconds = perf_counter() - start
+        self.kernels[nest.output] = _entry(candidate, form, known, seconds)
+        return known.verdict
+
+
+def _entry(candidate: Candidate, form: Canonical, known: CachedVerdict, seconds: float) -> KernelEntry:
+    return KernelEntry(
+        candidate.family, candidate.config, canonical_text(form), known.verdict, known.assumptions, seconds
+    )

@@ -1,0 +1,193 @@
+"""A graph that is ready to run: kernels by the call path of all operators, and what eager torch runs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+import torch
+from attrs import define, field, frozen
+from torch.fx.node import map_aggregate
+
+from argus.core.index import Index, Node
+from argus.nests.affine import computed
+from argus.nests.canonical import Canonical, canonical
+from argus.nests.nest import Nest, TensorType
+from argus.ops.call_path import Plan, launch
+from argus.ops.operands import copy_aligned
+from argus.runtime.launches import Product
+from argus.torch.families import Family, candidates
+from argus.torch.lowering import TORCH_TYPES, EagerStep, Lowered, Tensor
+
+Sizes = Mapping[str, int]
+
+
+@frozen
+class Prepared:
+    """A call of a kernel at some sizes."""
+
+    plan: Plan
+    empty: bool
+
+
+@define
+class KernelStep:
+    """Nests of one domain that a template computes. sources: of the kernel's operands, in order."""
+
+    nests: tuple[Nest, ...]
+    family: Family
+    form: Canonical
+    sources: tuple[str, ...] = ()
+    prepared: dict[tuple[tuple[str, int], ...], Prepared] = field(factory=dict[tuple[tuple[str, int], ...], Prepared])
+    ready: dict[object, Product] = field(factory=dict[object, Product])
+
+    @staticmethod
+    def of(nests: tuple[Nest, ...], family: Family, form: Canonical) -> KernelStep:
+        count = len(form.parameters) - len(nests)
+        return KernelStep(nests, family, form, tuple(each.source for each in form.parameters[:count]))
+
+    def run(self, tensors: dict[str, Any], sizes: tuple[tuple[str, int], ...]) -> None:
+        prepared = self.prepared.get(sizes)
+        if prepared is None:
+            prepared = self.prepared[sizes] = self._prepare(dict(sizes))
+        operands = tuple([copy_aligned(tensors[name].detach()) for name in self.sources])
+        if prepared.empty:
+            device = operands[0].device
+            empty: Any = torch.empty
+            found: Any = [empty(shape, dtype=dtype, device=device) for shape, dtype in prepared.plan.results]
+        else:
+            found = self._launched(prepared, operands, sizes)
+        results = tuple(cast(list[Any], found)) if isinstance(found, list | tuple) else (found,)
+        for nest, each in zip(self.nests, results, strict=True):
+            tensors[nest.output] = each
+
+    def _launched(self, prepared: Prepared, operands: tuple[Any, ...], sizes: object) -> Any:  # noqa: ANN401 reason: torch's
+        device = operands[0].device
+        key = sizes, device.type, device.index
+        product = self.ready.get(key)
+        if product is not None:
+            return product(operands, tuple([each.data_ptr() for each in operands]))
+        found, product = launch(prepared.plan, operands, "refuse")
+        if product is not None:
+            self.ready[key] = product
+        return found
+
+    def _prepare(self, sizes: Sizes) -> Prepared:
+        own = {name: int(computed(extent, sizes)) for name, extent in self.form.sizes.items()}
+        shapes = [tuple(int(computed(each, own)) for each in one.type.shape) for one in self.form.parameters]
+        results = [
+            (tuple(int(computed(axis.extent, sizes)) for axis in nest.domain), TORCH_TYPES[nest.dtype])
+            for nest in self.nests
+        ]
+        names = [each.type.name for each in self.form.parameters]
+        plan = Plan(
+            results, tuple(own.items()), candidates(self.family, self.form, own), partial(_named, names, shapes)
+        )
+        return Prepared(plan, any(0 in shape for shape, _ in results))
+
+
+def _named(names: Sequence[str], shapes: Sequence[tuple[int, ...]], *tensors: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's
+    return {name: each.view(shape) for name, shape, each in zip(names, shapes, tensors, strict=True)}
+
+
+def form_of(nests: Sequence[Nest], types: Mapping[str, TensorType], family: Family, sizes: Sizes) -> Canonical:
+    return canonical(nests, types, sizes, family.most_axes)
+
+
+# -- the whole graph -----------------------------------------------------------------------------------------
+
+Step = KernelStep | EagerStep
+
+
+@frozen
+class Compiled:
+    """A graph that runs. steps: in order; gone: after each, the tensors that nothing needs any more."""
+
+    graph: Lowered
+    steps: tuple[Step, ...]
+    gone: tuple[tuple[str, ...], ...]
+    held: Mapping[str, Any]
+
+    @staticmethod
+    def of(graph: Lowered, steps: Sequence[Step], module: Any) -> Compiled:  # noqa: ANN401 reason: torch's
+        held = {name: getattr(module, target) for name, target in graph.held}
+        return Compiled(graph, tuple(steps), _gone(graph, steps), held)
+
+    def __call__(self, *given: Any) -> tuple[Any, ...]:  # noqa: ANN401 reason: torch's
+        tensors = dict(self.held)
+        values: dict[str, int] = {}
+        for (name, size), each in zip(self.graph.inputs, given, strict=True):
+            if size is None:
+                tensors[name] = each
+            elif not isinstance(size, int):
+                values |= _solved(size, int(each))
+        for name, _ in self.graph.inputs:
+            if name in tensors and name in self.graph.types:
+                values |= _of_shape(self.graph.types[name], tensors[name], values)
+        sizes = tuple(sorted(values.items()))
+        for step, gone in zip(self.steps, self.gone, strict=True):
+            if isinstance(step, KernelStep):
+                step.run(tensors, sizes)
+            else:
+                _run_eager(step, tensors, values)
+            for name in gone:
+                tensors.pop(name, None)
+        return tuple(_result(each, tensors, values) for each in self.graph.outputs)
+
+
+def _solved(size: Index, value: int) -> dict[str, int]:
+    """A size's value, where it is a symbol by itself."""
+    text = getattr(getattr(size, "symbol", None), "name", None)
+    return {} if text is None else {text: value}
+
+
+def _of_shape(of: TensorType, tensor: Any, known: Mapping[str, int]) -> dict[str, int]:  # noqa: ANN401 reason: torch's
+    found: dict[str, int] = {}
+    for extent, value in zip(of.shape, tensor.shape, strict=True):
+        found |= {name: number for name, number in _solved(extent, int(value)).items() if name not in known}
+    return found
+
+
+def _result(each: object, tensors: Mapping[str, Any], sizes: Sizes) -> object:
+    match each:
+        case Tensor(name=name):
+            return tensors[name]
+        case _ if isinstance(each, Node):
+            return int(computed(each, sizes))
+        case _:
+            return each
+
+
+def _run_eager(step: EagerStep, tensors: dict[str, Any], sizes: Sizes) -> None:
+    def given(arg: Any) -> Any:  # noqa: ANN401 reason: an argument of an operation
+        return _result(arg, tensors, sizes)
+
+    args, keywords = map_aggregate(step.args, given), map_aggregate(dict(step.keywords), given)
+    found = step.target(*args, **keywords)
+    made: Any = (found,) if step.single else found or ()
+    tensors |= {name: each for name, each in zip(step.results, made, strict=False) if name is not None}
+
+
+def _gone(graph: Lowered, steps: Sequence[Step]) -> tuple[tuple[str, ...], ...]:
+    """After each step, the tensors that no later one reads and that are not results."""
+    kept = {each.name for each in graph.outputs if isinstance(each, Tensor)} | {name for name, _ in graph.held}
+    found: list[tuple[str, ...]] = []
+    for step in reversed(steps):
+        used = set(step.sources) if isinstance(step, KernelStep) else _names_in(step)
+        found.append(tuple(sorted(used - kept)))
+        kept |= used
+    return tuple(reversed(found))
+
+
+def _names_in(step: EagerStep) -> set[str]:
+    found: set[str] = set()
+
+    def note(arg: Any) -> Any:  # noqa: ANN401 reason: an argument of an operation
+        if isinstance(arg, Tensor):
+            found.add(arg.name)
+        return arg
+
+    map_aggregate(step.args, note)
+    map_aggregate(dict(step.keywords), note)
+    return found

@@ -1,0 +1,354 @@
+"""A graph of aten operations as steps: nests, which become kernels, and operations that eager torch runs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any, Union, cast
+
+import torch
+from attrs import define, field, frozen
+from torch.fx.node import map_aggregate
+
+from argus.core.index import Const, Index, Symbol
+from argus.nests.affine import Extents, product_of
+from argus.nests.nest import Axis, Expr, Nest, Read, TensorType
+from argus.nests.rewrite import reads
+from argus.torch.sizes import index_of
+from argus.torch.tables import contractions, pointwise, reductions, views
+from argus.torch.tables.table import ENTRIES, NotCovered
+from argus.torch.values import Indices, Value, number
+
+FAMILIES_OF_ENTRIES = (contractions, pointwise, reductions, views)
+"""The modules whose entries are registered by their import."""
+_TYPES = {
+    torch.float32: "f32",
+    torch.bfloat16: "bf16",
+    torch.float16: "f16",
+    torch.int64: "i64",
+    torch.int32: "i32",
+    torch.bool: "bool",
+}
+TORCH_TYPES = {name: dtype for dtype, name in _TYPES.items()}
+_SMALL = 1 << 16
+"""Elements that are computed again rather than kept for several uses."""
+
+
+@frozen
+class NestStep:
+    """A nest, and the operation of the graph whose result it is, or is a part of."""
+
+    nest: Nest
+    node: str
+
+
+@frozen
+class EagerStep:
+    """An operation that eager torch runs, by the name of its node. why: what is not covered.
+
+    target: called with args and keywords, in which a `Tensor` is a tensor's name and an `Index` a size. results: the
+    names of the tensors that it returns.
+    """
+
+    node: str
+    operation: str
+    why: str
+    target: Any
+    args: tuple[Any, ...]
+    keywords: Mapping[str, Any]
+    results: tuple[str | None, ...]
+    single: bool
+
+
+@frozen
+class Tensor:
+    """A tensor in memory, by its name."""
+
+    name: str
+
+
+Step = Union[NestStep, EagerStep]
+Held = Union[Value, Index, tuple["Value", ...], None]
+
+
+@frozen
+class Lowered:
+    """steps: in order. types: of all tensors by name. outputs: a `Tensor`, an `Index` or a constant for each result.
+
+    inputs: of each placeholder in order, its name, and the size that it is, if it is one. held: the names of tensors
+    that belong to the graph.
+    """
+
+    steps: tuple[Step, ...]
+    types: Mapping[str, TensorType]
+    inputs: tuple[tuple[str, Index | None], ...]
+    held: tuple[tuple[str, str], ...]
+    outputs: tuple[object, ...]
+
+
+def lowered(graph: Any, eager: Mapping[str, str]) -> Lowered:  # noqa: ANN401 reason: a graph of torch.fx
+    """The steps of a graph. eager: nodes that eager torch is to run, each with the reason."""
+    return _Lowering(graph, eager).run()
+
+
+@define
+class _Lowering:
+    """values: what each node is. types: the tensors in memory by name."""
+
+    graph: Any
+    eager: Mapping[str, str]
+    values: dict[Any, Held] = field(factory=dict[Any, Held])
+    types: dict[str, TensorType] = field(factory=dict[str, TensorType])
+    steps: list[Step] = field(factory=list[Step])
+    inputs: list[tuple[str, Index | None]] = field(factory=list[tuple[str, "Index | None"]])
+    held: list[tuple[str, str]] = field(factory=list[tuple[str, str]])
+    outputs: tuple[object, ...] = ()
+    extents: dict[Symbol, Index] = field(factory=dict[Symbol, Index])
+    sinks: dict[Any, set[Any]] = field(factory=dict[Any, set[Any]])
+
+    def run(self) -> Lowered:
+        self.sinks = _sinks(self.graph, self.eager)
+        for node in self.graph.nodes:
+            match node.op:
+                case "placeholder" | "get_attr":
+                    self._input(node)
+                case "call_function":
+                    self._call(node)
+                    self._keep_if_used_often(node)
+                case "output":
+                    self.outputs = tuple(map(self._output, node.args[0]))
+                case _:
+                    raise NotCovered(f"a node `{node.op}`")
+        return Lowered(tuple(self.steps), self.types, tuple(self.inputs), tuple(self.held), self.outputs)
+
+    # -- nodes ---
+
+    def _input(self, node: Any) -> None:  # noqa: ANN401 reason: a node
+        found = node.meta.get("val")
+        size: Index | None = None
+        if isinstance(found, torch.Tensor):
+            self.values[node] = self._in_memory(node.name, found)
+        elif isinstance(found, int | torch.SymInt):
+            self.values[node] = size = index_of(found)
+        if node.op == "placeholder":
+            self.inputs.append((node.name, size))
+        else:
+            self.held.append((node.name, node.target))
+
+    def _call(self, node: Any) -> None:  # noqa: ANN401 reason: a node
+        found = node.meta.get("val")
+        if isinstance(found, int | torch.SymInt):
+            self.values[node] = index_of(found)
+            return
+        if node.target is operator.getitem:
+            whole = self.values[node.args[0]]
+            assert isinstance(whole, tuple)
+            self.values[node] = whole[node.args[1]]
+            return
+        try:
+            self.values[node] = self._covered(node)
+        except NotCovered as problem:
+            self._in_eager(node, str(problem))
+
+    def _covered(self, node: Any) -> Held:  # noqa: ANN401 reason: a node
+        """Raises NotCovered for an operation without a meaning as a nest."""
+        if node.name in self.eager:
+            raise NotCovered(self.eager[node.name])
+        packet = getattr(node.target, "overloadpacket", None)
+        entry = ENTRIES.get(packet)
+        if entry is None:
+            raise NotCovered("the operation has no entry")
+        self._types_of(node)
+        count = len(self.steps)
+        try:
+            call = _Call(self, node)
+            found = entry(call, *node.args, **node.kwargs)
+            for each in found if isinstance(found, tuple) else (found,):
+                call.probe(each)  # what is not covered is found now
+        except NotCovered:
+            del self.steps[count:]
+            raise
+        return found
+
+    def _types_of(self, node: Any) -> None:  # noqa: ANN401 reason: a node
+        for each in _tensors(node.meta["val"]):
+            if each.dtype not in _TYPES:
+                raise NotCovered(f"elements of {each.dtype}")
+
+    def _in_eager(self, node: Any, why: str) -> None:  # noqa: ANN401 reason: a node
+        for each in node.all_input_nodes:
+            self.store(each)
+        args, keywords = (map_aggregate(each, self._given) for each in (node.args, dict(node.kwargs)))
+        found = node.meta.get("val")
+        single = isinstance(found, torch.Tensor)
+        made: list[Any] = [found] if single else list(found or ())
+        names = [node.name if single else f"{node.name}__{k}" for k in range(len(made))]
+        results = tuple(
+            name if isinstance(each, torch.Tensor) else None for name, each in zip(names, made, strict=True)
+        )
+        step = EagerStep(node.name, str(node.target), why, node.target, args, keywords, results, single)  # pyright: ignore[reportArgumentType]  # torch's
+        self.steps.append(step)
+        held = tuple(
+            self._in_memory(name, each) if isinstance(each, torch.Tensor) else cast(Any, None)
+            for name, each in zip(names, made, strict=True)
+        )
+        self.values[node] = held[0] if single else held
+
+    def _given(self, arg: Any) -> Any:  # noqa: ANN401 reason: an argument of an operation
+        """The argument for eager torch: tensors by name, sizes as index expressions."""
+        if isinstance(arg, torch.SymInt):
+            return index_of(arg)
+        if not isinstance(arg, torch.fx.Node):
+            return arg
+        held = self.values[arg]
+        return Tensor(cast(str, held.tensor)) if isinstance(held, Value) else held
+
+    def _output(self, node: Any) -> object:  # noqa: ANN401 reason: a node or a constant
+        if not isinstance(node, torch.fx.Node):
+            return node
+        name = self.store(node)
+        return self.values[node] if name is None else Tensor(name)
+
+    # -- tensors in memory ---
+
+    def _in_memory(self, name: str, tensor: Any) -> Value:  # noqa: ANN401 reason: torch's
+        dtype = _TYPES.get(tensor.dtype, str(tensor.dtype))
+        return self._held(TensorType(name, tuple(map(index_of, tensor.shape)), dtype))
+
+    def _held(self, of: TensorType) -> Value:
+        self.types[of.name] = of
+        return Value(of.shape, of.dtype, lambda index: Read(of.name, index, of.dtype), of.name)
+
+    def store(self, node: Any) -> str | None:  # noqa: ANN401 reason: a node
+        """The name of the node's tensor in memory."""
+        held = self.values[node]
+        if not isinstance(held, Value):
+            return None
+        if held.tensor is None:
+            held = self.values[node] = self._nest(node.name, node, held)
+        return held.tensor
+
+    def axis(self, extent: Index) -> Axis:
+        """A new axis."""
+        made = Axis(f"a{len(self.extents)}", extent)
+        self.extents[made.symbol] = extent
+        return made
+
+    def part(self, node: Any, value: Value) -> Value:  # noqa: ANN401 reason: a node
+        """A value of an operation in memory."""
+        parts = sum(isinstance(each, NestStep) and each.node == node.name for each in self.steps)
+        return self._nest(f"{node.name}__p{parts}", node, value)
+
+    def _nest(self, name: str, node: Any, value: Value) -> Value:  # noqa: ANN401 reason: a node
+        axes = tuple(map(self.axis, value.shape))
+        nest = Nest(name, value.dtype, axes, value.at([axis.index for axis in axes]))
+        self.steps.append(NestStep(nest, node.name))
+        return self._held(nest.type)
+
+    def _keep_if_used_often(self, node: Any) -> None:  # noqa: ANN401 reason: a node
+        """Keep in memory what several nests need, if computing it again reads more than what it is."""
+        held = self.values.get(node)
+        if not isinstance(held, Value) or held.tensor is not None or len(self.sinks[node]) < 2:
+            return
+        count = product_of(held.shape)
+        if isinstance(count, Const) and count.value <= _SMALL:
+            return
+        axes = list(map(self.axis, held.shape))
+        read = {each.tensor for each in reads(held.at([axis.index for axis in axes])) if self._is_large(each, count)}
+        if len(read) > 1:
+            self.store(node)
+
+    def _is_large(self, read: Read, count: Index) -> bool:
+        own = product_of(self.types[read.tensor].shape)
+        if isinstance(own, Const) and isinstance(count, Const):
+            return 2 * own.value >= count.value
+        return own is count
+
+
+@frozen
+class _Call:
+    """One operation, as its entry sees it."""
+
+    graph: _Lowering
+    node: Any
+
+    @property
+    def name(self) -> str:
+        return cast(str, self.node.target.overloadpacket.__name__)
+
+    def results(self) -> list[tuple[Indices, str]]:
+        return [(tuple(map(index_of, each.shape)), _TYPES[each.dtype]) for each in _tensors(self.node.meta["val"])]
+
+    @property
+    def shape(self) -> Indices:
+        return self.results()[0][0]
+
+    @property
+    def dtype(self) -> str:
+        return self.results()[0][1]
+
+    def value(self, arg: object) -> Value:
+        if isinstance(arg, torch.fx.Node):
+            held = self.graph.values[arg]
+            if isinstance(held, Value):
+                if held.dtype not in TORCH_TYPES:
+                    raise NotCovered(f"elements of {held.dtype}")
+                return held
+            raise NotCovered(f"`{arg.name}` as a number")
+        if isinstance(arg, bool | int | float):
+            return number(float(arg), "f32" if isinstance(arg, float) else "i64")
+        raise NotCovered(f"an operand {arg!r}")
+
+    def operand(self, arg: object) -> Value:
+        value = self.value(arg)
+        found = self.probe(value)
+        if isinstance(found, Read) and found.outside is None:
+            return value
+        assert isinstance(arg, torch.fx.Node)
+        self.graph.store(arg)
+        return self.value(arg)
+
+    def probe(self, value: Value) -> Expr:
+        """The element at new axes."""
+        return value.at([self.axis(extent).index for extent in value.shape])
+
+    def size(self, arg: object) -> Index:
+        if isinstance(arg, torch.fx.Node):
+            held = self.graph.values[arg]
+            if isinstance(held, Value | tuple) or held is None:
+                raise NotCovered(f"`{arg.name}` as a size")
+            return held
+        if isinstance(arg, int | torch.SymInt):
+            return index_of(arg)
+        raise NotCovered(f"a size {arg!r}")
+
+    def axis(self, extent: Index) -> Axis:
+        return self.graph.axis(extent)
+
+    @property
+    def extents(self) -> Extents:
+        return self.graph.extents
+
+    def stored(self, value: Value) -> Value:
+        return self.graph.part(self.node, value)
+
+
+def _tensors(found: Any) -> list[Any]:  # noqa: ANN401 reason: what torch knows of a result
+    results = cast(list[Any], found if isinstance(found, list | tuple) else [found])
+    return [each for each in results if isinstance(each, torch.Tensor)]
+
+
+def _sinks(graph: Any, eager: Mapping[str, str]) -> dict[Any, set[Any]]:  # noqa: ANN401 reason: a graph
+    """The nodes into which each is computed: those that are kept in memory."""
+    found: dict[Any, set[Any]] = {}
+    for node in reversed(list(graph.nodes)):
+        found[node] = set()
+        for user in node.users:
+            found[node] |= found[user] if _inlines(user) and user.name not in eager else {user}
+    return found
+
+
+def _inlines(node: Any) -> bool:  # noqa: ANN401 reason: a node
+    """Whether the operation is computed within the nests that use it."""
+    entry = ENTRIES.get(getattr(node.target, "overloadpacket", None))
+    return getattr(entry, "__module__", "") in {pointwise.__name__, views.__name__}

@@ -1,0 +1,73 @@
+"""What `torch.compile(backend="argus")` made of each graph: kernels with their verdicts, and what eager torch runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import field, frozen
+
+
+@frozen
+class KernelEntry:
+    """A kernel. nests: what it computes, as text. seconds: that its proof took in this process."""
+
+    name: str
+    config: str
+    nests: str
+    verdict: str
+    assumptions: tuple[str, ...]
+    seconds: float
+
+
+@frozen
+class EagerEntry:
+    """An operation that eager torch runs, and what is not covered."""
+
+    operation: str
+    node: str
+    why: str
+
+
+@frozen
+class GraphEntry:
+    """A compiled graph. seconds: from the capture on, proofs included; in proofs: theirs."""
+
+    kernels: tuple[KernelEntry, ...] = field(factory=tuple[KernelEntry, ...])
+    eager: tuple[EagerEntry, ...] = field(factory=tuple[EagerEntry, ...])
+    seconds: float = 0.0
+
+    @property
+    def in_proofs(self) -> float:
+        return sum(each.seconds for each in self.kernels)
+
+    def __str__(self) -> str:
+        share = 100 * self.in_proofs / self.seconds if self.seconds else 0.0
+        counts = f"{len(self.kernels)} kernels, {len(self.eager)} operations in eager torch"
+        lines = [f"{counts}, {self.seconds:.2f} s to compile, {share:.0f} % of it in proofs"]
+        for each in self.kernels:
+            lines.append(f"  kernel {each.name} {each.config}: {each.verdict}")
+            lines += [f"    {line}" for line in each.nests.splitlines()]
+        lines += [f"  eager {each.operation} ({each.node}): {each.why}" for each in self.eager]
+        return "\n".join(lines)
+
+
+_GRAPHS: list[GraphEntry] = []
+
+
+def report() -> tuple[GraphEntry, ...]:
+    """What has been compiled since the start, or since `clear_report`, in order."""
+    return tuple(_GRAPHS)
+
+
+def clear_report() -> None:
+    _GRAPHS.clear()
+
+
+def record(entry: GraphEntry) -> None:
+    _GRAPHS.append(entry)
+
+
+def fallback_text(entries: Sequence[EagerEntry]) -> str:
+    """The operations in one line, each once, with the first reason."""
+    reasons = {each.operation: each.why for each in reversed(entries)}
+    return "; ".join(f"{operation}: {why}" for operation, why in sorted(reasons.items()))

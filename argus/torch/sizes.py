@@ -1,0 +1,47 @@
+"""Sizes of torch's graphs as index expressions: numbers, symbols, and what torch computes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argus.core import algebra
+from argus.core.index import Index
+from argus.nests.nest import size
+from argus.torch.tables.table import NotCovered
+
+
+def index_of(number: Any) -> Index:  # noqa: ANN401 reason: an integer of torch's: an int, or a symbolic one
+    """The index expression of an integer. Raises NotCovered for an operation that it does not have."""
+    if isinstance(number, int):
+        return algebra.const(int(number))
+    return _of(number.node.expr)
+
+
+def _of(expr: Any) -> Index:  # noqa: ANN401 reason: an expression of sympy
+    if expr.is_Integer:
+        return algebra.const(int(expr))
+    if expr.is_Symbol:
+        return size(str(expr))
+    name: str = type(expr).__name__
+    if name == "Pow" and expr.exp.is_Integer and int(expr.exp) > 0:
+        name, parts = "Mul", [_of(expr.base)] * int(expr.exp)
+    else:
+        parts = [_of(each) for each in expr.args]
+    match name:
+        case "Add":
+            return algebra.add(*parts)
+        case "Mul":
+            found: Index = algebra.const(1)
+            for each in parts:
+                found = algebra.mul(found, each)
+            return found
+        case "FloorDiv" | "CleanDiv":
+            return algebra.floordiv(*parts)
+        case "Mod" | "PythonMod":
+            return algebra.mod(*parts)
+        case "Max":
+            return algebra.maximum(*parts)
+        case "Min":
+            return algebra.minimum(*parts)
+        case _:
+            raise NotCovered(f"a size computed by `{name}`")

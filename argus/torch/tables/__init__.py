@@ -1,0 +1,1 @@
+"""Operations of aten as expressions over coordinates: one file for each family."""

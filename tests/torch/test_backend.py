@@ -1,0 +1,153 @@
+"""`torch.compile(backend="argus")` on the CPU: kernels are proved, the interpreter runs them, eager torch agrees."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+import torch
+from torch.nn import functional
+
+import argus.torch
+from argus.core.diagnostic import ArgusError
+from argus.torch.report import GraphEntry
+
+F: Any = functional
+T: Any = torch
+Function = Callable[[Any], Any] | Callable[[Any, Any], Any]
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    T.compiler.reset()
+    argus.torch.clear_report()
+    yield
+    T.compiler.reset()
+
+
+def agrees(function: Function, *given: torch.Tensor, dynamic: bool = False, error: float = 1e-5) -> GraphEntry:
+    """The report on the function's graph, once its result is eager torch's."""
+    made, plain = T.compile(function, backend="argus", dynamic=dynamic), cast(Callable[..., Any], function)
+    with torch.no_grad():
+        found, wanted = made(*given), plain(*given)
+    assert found.shape == wanted.shape
+    assert found.dtype == wanted.dtype
+    assert torch.allclose(found.double(), wanted.double(), atol=error, rtol=error)
+    return argus.torch.report()[-1]
+
+
+def _compiled(function: Callable[[Any], Any], **options: Any) -> Any:  # noqa: ANN401 reason: torch's
+    return T.compile(function, backend="argus", **options)
+
+
+def randn(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "relu": F.relu,
+    "leaky relu": F.leaky_relu,
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "swish": lambda x: x * torch.sigmoid(x),
+    "gelu": F.gelu,
+    "gelu by tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "selu": F.selu,
+    "elu": F.elu,
+    "hardsigmoid": F.hardsigmoid,
+    "softplus": F.softplus,
+    "softsign": F.softsign,
+    "hardtanh": F.hardtanh,
+    "mish": F.mish,
+    "hardswish": F.hardswish,
+    "new gelu": lambda x: 0.5 * x * (1.0 + torch.tanh(0.7978845608 * (x + 0.044715 * torch.pow(x, 3.0)))),
+    "clamp": lambda x: torch.clamp(x, -0.5, 0.25),
+    "upper triangle": lambda x: torch.triu(x, 1),
+    "lower triangle": torch.tril,
+    "transposed": lambda x: x.t() * 2,
+    "parts": lambda x: torch.cat([x[:, 3:], x[:, ::2] + 1], 1),
+    "reshaped": lambda x: x.reshape(4, 3, 40).transpose(0, 1).reshape(12, 40) - 1,
+    "padded": lambda x: F.pad(F.relu(x), (1, 2), value=3.0),
+}
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("name", UNARY)
+def test_a_function_of_a_matrix_is_one_proved_kernel(name: str) -> None:
+    entry = agrees(UNARY[name], randn(12, 40))
+    assert not entry.eager
+    assert [each.verdict for each in entry.kernels] == ["proved"]
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_short_floats(dtype: torch.dtype) -> None:
+    entry = agrees(lambda x, b: F.silu(x + b), randn(6, 24).to(dtype), randn(24).to(dtype), error=2e-2)
+    assert not entry.eager
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("shapes", [((2, 3, 4, 8), (3, 1, 1)), ((4, 1, 6), (5, 1)), ((7, 13), (13,)), ((9,), ())])
+def test_operands_broadcast(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    entry = agrees(lambda x, y: torch.div(x, y.abs() + 1) * y - x, *(randn(*shape) for shape in shapes))
+    assert not entry.eager
+    assert len(entry.kernels) == 1
+
+
+def test_a_product_with_a_diagonal_matrix_has_no_sum() -> None:
+    entry = agrees(lambda a, b: torch.diag(a) @ b, randn(8), randn(8, 12))
+    assert len(entry.kernels) == 1
+    assert "Y0[i0, i1]: f32 = mul(X0[i0], X1[i0, i1])" in entry.kernels[0].nests
+
+
+def test_one_kernel_serves_all_sizes_of_a_dynamic_axis() -> None:
+    made = _compiled(lambda x: F.relu(x[1:] * 2), dynamic=True)
+    with torch.no_grad():
+        for rows in (5, 9, 33):
+            x = randn(rows, 16)
+            assert torch.equal(made(x), F.relu(x[1:] * 2))
+    (entry,) = argus.torch.report()
+    assert not entry.eager
+
+
+def test_what_is_not_covered_runs_in_eager_torch_and_is_said_once() -> None:
+    x = randn(4, 6)
+
+    def function(v: torch.Tensor) -> torch.Tensor:
+        return torch.sort(v * 2, dim=1).values + 1
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        entry = agrees(function, x)
+        T.compiler.reset()
+        agrees(function, x)
+    assert [each.operation for each in entry.eager] == ["aten.sort.default"]
+    assert entry.eager[0].why == "the operation has no entry"
+    assert len(entry.kernels) == 2
+    ours = [str(each.message) for each in said if "argus" in str(each.message)]
+    assert len(ours) == 1
+    assert "aten.sort.default" in ours[0]
+
+
+def test_operations_that_are_not_covered_can_be_errors() -> None:
+    made = _compiled(lambda v: torch.sort(v).values, options={"fallback": "error"})
+    with pytest.raises(Exception, match=r"1 operations are not covered: aten\.sort\.default") as raised:
+        made(randn(5))
+    assert _argus_error(raised.value).diagnostic.code == "E418"
+
+
+def test_another_option_is_refused() -> None:
+    made = _compiled(lambda v: v + 1, options={"fall_back": "error"})
+    with pytest.raises(Exception, match="there is no option") as raised:
+        made(randn(5))
+    assert _argus_error(raised.value).diagnostic.code == "E418"
+
+
+def _argus_error(problem: BaseException | None) -> ArgusError:
+    """The error that torch has wrapped in its own."""
+    while problem is not None and not isinstance(problem, ArgusError):
+        problem = getattr(problem, "inner_exception", None) or problem.__cause__
+    assert isinstance(problem, ArgusError)
+    return problem

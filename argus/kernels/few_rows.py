@@ -5,6 +5,8 @@
 # Reason: parameters are annotated with tensors of a variable type, by which one text serves all types.
 # Without `from __future__ import annotations`, since such annotations are evaluated where they stand.
 
+from collections.abc import Sequence
+
 from argus.kernels.schedules.rows import Block, Rows
 from argus.language import (
     DType,
@@ -34,35 +36,68 @@ CONFIGS = {
 """Warps that have a row of B each are for one row of A alone."""
 
 
+WIDE = {
+    LONG: Rows(256, 1, 4, 4, held=False),
+    SHORT: Rows(128, 4, 4, 8, held=False),
+    SHORTEST: Rows(128, 4, 4, 2, held=False),
+}
+"""The same of rows of f32 that are multiples of 16 bytes, in vectors."""
+
+
+def _configs(dtype: DType, count: int) -> dict[str, Rows]:
+    known = CONFIGS if count == 1 else {LONG: CONFIGS[LONG]}
+    return known | {f"{name}_wide": WIDE[name] for name in known if dtype == f32}
+
+
+def _sums(few: Tensor, many: Tensor, stored: Sequence[Tensor], cfg: Rows) -> None:
+    """stored[m][n] = the product of row m of `few` with row n of `many`."""
+    rows, length = many.shape
+    block = Block(cfg, rows, length)
+    b, a = block.rows(many), [block.columns(few[m]) for m in range(len(stored))]
+    sums = [zeros(f32, block.layout.partial(1)) for _ in a]
+
+    def step(chunk: IntLike) -> None:
+        v = b(chunk)
+        for m, row in enumerate(a):
+            sums[m][:] = sums[m] + (row(chunk) * v).sum(1, within=thread)
+
+    block.each(step)
+    for own, to in zip(sums, stored, strict=True):
+        block.store_one(block.across(own, add), to)
+
+
 def few_rows(dtype: DType, count: int) -> Template:
     """C = A @ B^T, of so many rows of A."""
-    configs = CONFIGS if count == 1 else {LONG: CONFIGS[LONG]}
 
-    @kernel(configs=configs, name=f"gemm_of_{count}_{dtype}")
+    @kernel(configs=_configs(dtype, count), name=f"gemm_of_{count}_{dtype}")
     def made(
         A: Tensor[f"{count} K", dtype], B: Tensor["N K", dtype], C: Tensor[f"{count} N", dtype], *, cfg: Rows
     ) -> None:
-        N, K = B.shape
-        block = Block(cfg, N, K)
-        b, a = block.rows(B), [block.columns(A[m]) for m in range(count)]
-        sums = [zeros(f32, block.layout.partial(1)) for _ in a]
-
-        def step(chunk: IntLike) -> None:
-            v = b(chunk)
-            for m, row in enumerate(a):
-                sums[m][:] = sums[m] + (row(chunk) * v).sum(1, within=thread)
-
-        block.each(step)
-        for m, own in enumerate(sums):
-            block.store_one(block.across(own, add), C[m])
+        _sums(A, B, [C[m] for m in range(count)], cfg)
         of_a, of_b = elements(A), elements(B)
-        assert_equals(C, lambda m, n: total(lambda k: of_a(m, k) * of_b(n, k), over=K))
+        assert_equals(C, lambda m, n: total(lambda k: of_a(m, k) * of_b(n, k), over=B.shape[1]))
+
+    return made
+
+
+def few_columns(dtype: DType, count: int) -> Template:
+    """C = A @ B^T, of so many rows of B."""
+
+    @kernel(configs=_configs(dtype, count), name=f"gemm_with_{count}_{dtype}")
+    def made(
+        A: Tensor["M K", dtype], B: Tensor[f"{count} K", dtype], C: Tensor[f"M {count}", dtype], *, cfg: Rows
+    ) -> None:
+        _sums(B, A, [C.T[n] for n in range(count)], cfg)
+        of_a, of_b = elements(A), elements(B)
+        assert_equals(C, lambda m, n: total(lambda k: of_a(m, k) * of_b(n, k), over=A.shape[1]))
 
     return made
 
 
 FAMILIES: dict[str, dict[int, Template]] = {
     name: {count: few_rows(dtype, count) for count in range(1, MOST + 1)}
-    for name, dtype in (("gemm_nt", bf16), ("gemm_nt_f16", f16))
+    for name, dtype in (("gemm_nt", bf16), ("gemm_nt_f16", f16), ("gemm_nt_f32", f32))
 }
 """By the names of the kernels for aligned rows, and by the number of rows of A."""
+COLUMNS: dict[int, Template] = {count: few_columns(f32, count) for count in range(1, MOST + 1)}
+"""Of f32, by the number of rows of B."""

@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal, TypeVar, get_args, overload
 
+from attrs import evolve
+
 from argus.core.ir import Kernel
-from argus.kernels import batched, layouts, streamk, streamk_cdna3
+from argus.kernels import batched, gemm_f32, layouts, streamk, streamk_cdna3
 from argus.kernels.gemm import configuration, gemm
 from argus.kernels.schedules.narrow import Narrow
 from argus.kernels.schedules.stream_cdna3 import Cdna3Stream
 from argus.language import Template
-from argus.ops import choice_gfx942
+from argus.ops import choice_f32, choice_gfx942
 from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
 from argus.ops.choice import candidates, stored_or_modelled
+from argus.ops.choice_f32 import precision_of
 from argus.ops.choice_unaligned import is_for_unaligned, unaligned
 from argus.ops.element_types import no_kernel
 from argus.ops.operands import OperandPlan, Tensor, check, plan_operands, refuse
@@ -66,6 +69,8 @@ FAMILIES: dict[str, Template] = {"gemm_nt": gemm} | {
 }
 
 _ROWS = "gemm_nt"
+SINGLE = "_f32"
+"""The last part of the names of families of f32."""
 T = TypeVar("T", bound=Tensor)
 E = TypeVar("E", bound=Exchangeable)
 
@@ -76,7 +81,9 @@ def matmul(a: T, b: Tensor | Exchangeable, *, config: str | None = None, unprove
 def matmul(a: E, b: Tensor | Exchangeable, *, config: str | None = None, unproved: Unproved = "refuse") -> E: ...
 def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "refuse") -> Any:
     """a @ b for matrices (M, K) and (K, N), bf16 or f16, on an H100, H200 or MI300X; sums in fp32, a result of
-    the same type.
+    the same type. Of f32 on an H100 or H200: six products of parts in bf16, as exact as sums in f32, three after
+    `torch.set_float32_matmul_precision("high")`, one after "medium"; of few rows or columns, plain FMAs. Infinities
+    become NaN, and parts below 2^-133 are lost.
 
     Either may be a batch, (Z, M, K) or (Z, K, N): all its products are one launch, and a single matrix is multiplied
     with each of the other's batch. Other arrays with `__dlpack__` on GPUs, such as CuPy's and JAX's, pass through
@@ -104,8 +111,11 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
     key: tuple[object, ...]
     try:
         key = a.shape, b.shape, a.stride(), b.stride(), a.dtype, b.dtype, a.device, b.device, config, unproved
+        precision = precision_of(a.dtype)
+        if precision:
+            key = *key, precision
     except (AttributeError, RuntimeError):  # not tensors: nothing to look up
-        key = ()
+        key, precision = (), ""
     ready = _READY.get(key)
     if ready is not None:
         places = a.data_ptr(), b.data_ptr()
@@ -116,8 +126,10 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
         found = matmul(*own, config=config, unproved=unproved)
         return from_torch(found, a) if is_foreign(a) else found
     check(a, b, gradients=lambda: torch().is_grad_enabled())
-    asked = None if config is None else (_known(config, target_of(a)),)
-    kernels = kernels_for("matmul", a)
+    kernels = kernels_for("matmul of f32", a) if precision else kernels_for("matmul", a)
+    asked = None if config is None else (config if precision else _known(config, target_of(a)),)
+    if precision:
+        kernels = evolve(kernels, choose=partial(kernels.choose, precision=precision))
     found = plan_operands(a, b, strided=kernels.strided)
     if 0 in found.shape or found.sizes[-1] == 0:
         return a.new_empty(found.shape).zero_()
@@ -131,7 +143,9 @@ def _plan(found: OperandPlan, a: Tensor, b: Tensor, kernels: Kernels, asked: tup
     if asked and not _multiplies(found.family, asked[0]):
         raise no_kernel("matmul", target_of(a), f"for operands such as those of `{found.family}`")
     named = asked or choices(found, name_of(a), kernels)
-    if any(isinstance(configuration(each), Narrow) or is_for_unaligned(each) for each in named):
+    if found.family.endswith(SINGLE):
+        pass  # the plan is dense
+    elif any(isinstance(configuration(each), Narrow) or is_for_unaligned(each) for each in named):
         found = found.dense(a, b)
     sizes = tuple(zip("ZMNK"[-len(found.sizes) :], found.sizes, strict=True))
     tried = [candidate(found.family, each) for each in named]
@@ -140,6 +154,8 @@ def _plan(found: OperandPlan, a: Tensor, b: Tensor, kernels: Kernels, asked: tup
 
 def _multiplies(family: str, config: str) -> bool:
     """Whether a schedule multiplies the operands of a family."""
+    if family.endswith(SINGLE):
+        return choice_f32.instance(family, config) is not None
     known = configuration(config)
     if known is None:
         return unaligned(family, config) is not None or _in_parts(family, config) is not None
@@ -194,7 +210,7 @@ def clear_cache() -> None:
     """Drop the loaded kernels and the choices read from the tuning database."""
     _READY.clear()
     load_candidate.cache_clear()
-    for chosen in (candidates, choice_gfx942.candidates):
+    for chosen in (candidates, choice_f32.candidates, choice_gfx942.candidates):
         chosen.cache_clear()
     clear_tuning_cache()
 
@@ -206,6 +222,11 @@ def candidate(family: str, config: str) -> Candidate:
 
 def _traced(family: str, config: str) -> Traced:
     """The kernel or program of a configuration, and the module that defines it."""
+    if family.endswith(SINGLE):
+        found = choice_f32.instance(family, config)
+        if found is None:
+            refuse(f"there is no schedule `{config}` for `{family}`", f"choose one of {', '.join(gemm_f32.CONFIGS)}")
+        return found
     made = unaligned(family, config)
     if made is not None:
         template, name = made

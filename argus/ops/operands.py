@@ -9,7 +9,7 @@ from attrs import frozen
 
 from argus.ops.call_path import is_placed, refuser
 
-KINDS = {"torch.bfloat16": "bf16", "torch.float16": "f16"}
+KINDS = {"torch.bfloat16": "bf16", "torch.float16": "f16", "torch.float32": "f32"}
 _CHUNK, _BYTES = 16, 2
 """In bytes: the alignment of rows, and the size of an element."""
 _MATRIX, _BATCH = 2, 3
@@ -107,11 +107,12 @@ def plan_operands(
     flat = not batched and _many(a)
     shared = batched and not (_many(a) and not _first_suffices(a, b))
     turned = not (flat or shared)
-    left = operand_of(a, first=_first_suffices(a, b), copy=copy_a, flat=flat, may_transpose=turned, dense=not strided)
-    right = operand_of(b.mT, first=_first_suffices(b, a), copy=copy_b, dense=not strided)
+    kind = KINDS[str(a.dtype)]
+    asked = {"dense": not strided, "any_columns": kind == "f32"}
+    left = operand_of(a, first=_first_suffices(a, b), copy=copy_a, flat=flat, may_transpose=turned, **asked)
+    right = operand_of(b.mT, first=_first_suffices(b, a), copy=copy_b, **asked)
     name = f"{'bmm' if batched else 'gemm'}_{'t' if left.transposed else 'n'}{'n' if right.transposed else 't'}"
     name += "_shared" if shared else ""
-    kind = KINDS[str(a.dtype)]
     sizes = (a.shape[-2] * (a.shape[0] if flat else 1), b.shape[-1], a.shape[-1])
     family = name if kind == "bf16" else f"{name}_{kind}"
     return OperandPlan(family, shape, (*(b.shape[:1] if batched else ()), *sizes), left, right)
@@ -136,18 +137,20 @@ def operand_of(
     flat: bool = False,
     may_transpose: bool = True,
     dense: bool = False,
+    any_columns: bool = False,
 ) -> Operand:
     """How a kernel takes an operand whose last axis is summed over.
 
     first, flat: as of `Operand`. copy: copy it in any case. may_transpose: whether a kernel takes column-major ones.
-    dense: whether there may be no gaps between its rows, or columns.
+    dense: whether there may be no gaps between its rows, or columns. any_columns: whether columns of such may have any
+    length.
     """
     one = rows[0] if first else rows
     mergeable = one.is_contiguous() if dense else not flat or one.stride()[0] == one.shape[1] * one.stride()[1]
     readable = not copy and mergeable and _is_readable(one)
     transposed = not (copy or readable) and may_transpose and _is_readable(one.mT)
     if dense and transposed:
-        transposed = one.mT.is_contiguous() and one.shape[-2] % (_CHUNK // _BYTES) == 0
+        transposed = one.mT.is_contiguous() and (any_columns or one.shape[-2] % (_CHUNK // _BYTES) == 0)
     return Operand(first, not (readable or transposed), flat, transposed)
 
 

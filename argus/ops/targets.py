@@ -20,7 +20,7 @@ from argus.kernels import (
     windowed_attention,
 )
 from argus.kernels.rows import configs, configs_cdna3
-from argus.ops import choice, choice_gfx942
+from argus.ops import choice, choice_f32, choice_gfx942
 from argus.ops.call_path import torch
 from argus.ops.element_types import no_kernel
 from argus.runtime.gpu.device import architecture
@@ -41,6 +41,7 @@ class Kernels:
 
 KERNELS: Mapping[str, Mapping[str, Kernels]] = {
     "matmul": {"sm_90a": Kernels(choice.candidates), "gfx942": Kernels(choice_gfx942.candidates, strided=False)},
+    "matmul of f32": {"sm_90a": Kernels(choice_f32.candidates, strided=False)},
     "scaled_matmul": {"sm_90a": Kernels(choice.select_scaled), "gfx942": Kernels(choice_gfx942.scaled)},
     "grouped_matmul": {
         "sm_90a": Kernels(choice.select_grouped),

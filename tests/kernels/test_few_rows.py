@@ -11,18 +11,20 @@ from attrs import evolve
 from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.kernels import few_rows
-from argus.kernels.few_rows import FAMILIES
+from argus.kernels.few_rows import COLUMNS, FAMILIES
 from argus.language import Template
 from argus.runtime.cpu.validate import validate
 from argus.verifier.kernel import verify
 
-ALL = [(name, count, config) for name, own in FAMILIES.items() for count in own for config in own[count].configs]
+KERNELS = {**FAMILIES, "columns": COLUMNS}
+ALL = [(name, count, config) for name, own in KERNELS.items() for count in own for config in own[count].configs]
 NO_RUNS = evolve(Budget(), runs=0)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("name", "count", "config"), ALL)
 def test_every_configuration_is_proved(name: str, count: int, config: str) -> None:
-    verdict = verify(FAMILIES[name][count], config=config, solver="z3", budget=NO_RUNS).verdict
+    verdict = verify(KERNELS[name][count], config=config, solver="z3", budget=NO_RUNS).verdict
 
     assert isinstance(verdict, Proved), verdict
     assert any("assert_equals(C" in each for each in verdict.results)
@@ -31,17 +33,18 @@ def test_every_configuration_is_proved(name: str, count: int, config: str) -> No
 @pytest.mark.share(12)
 @pytest.mark.parametrize(("name", "count", "config"), ALL)
 def test_the_text_agrees_with_the_interpreter(name: str, count: int, config: str) -> None:
-    sizes = ({"N": 5, "K": 1}, {"N": 9, "K": 2101})
-    found = validate(FAMILIES[name][count].trace(config), sizes, seeds=1)
+    many, lengths = "M" if name == "columns" else "N", (4, 4100) if config.endswith("wide") else (1, 2101)
+    sizes = [{many: rows, "K": length} for rows, length in zip((5, 9), lengths, strict=True)]
+    found = validate(KERNELS[name][count].trace(config), sizes, seeds=1)
     assert all(each.right and each.elements for each in found.trials), found
 
 
 EDITS = {
-    "one row of A for all": ("block.columns(A[m]) for m", "block.columns(A[0]) for m"),
+    "one row of A for all": ("block.columns(few[m]) for m", "block.columns(few[0]) for m"),
     "elements of B squared": ("row(chunk) * v)", "row(chunk) * v * v)"),
     "columns of A of the next chunk": ("row(chunk) * v)", "row(chunk + 1) * v)"),
     "only the last chunk": ("sums[m][:] = sums[m] + (", "sums[m][:] = ("),
-    "rows of C exchanged": ("C[m])", "C[count - 1 - m])"),
+    "rows of C exchanged": ("[C[m] for", "[C[count - 1 - m] for"),
 }
 
 

@@ -23,7 +23,7 @@ GOOD = matrix(3, 5)
     [
         ([1.0], matrix(5, 2), "`a` is not a torch tensor, found list"),
         (np.zeros((3, 5)), matrix(5, 2), "`a` is on a device of type 1 of DLPack, expected CUDA"),
-        (GOOD, evolve(matrix(5, 2), dtype="torch.float32"), "`b` expects elements of type torch.bfloat16"),
+        (GOOD, evolve(matrix(5, 2), dtype="torch.float64"), "`b` expects elements of type torch.bfloat16"),
         (evolve(GOOD, array=np.zeros(3, bfloat16)), matrix(5, 2), "`a` expects 2 or 3 axes, found 1"),
         (evolve(GOOD, is_cuda=False, device="cpu"), matrix(5, 2), "`a` is on cpu"),
         (evolve(GOOD, requires_grad=True), matrix(5, 2), "`a` requires a gradient"),

@@ -1,0 +1,107 @@
+"""`argus.matmul` of f32: the precision is torch's, schedules by shape and layout, results as exact as sums in f32."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# Reason: torch types its own methods in part.
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+import torch
+
+import argus
+from argus.core.diagnostic import ArgusError
+from argus.kernels.config_names import config_of
+from argus.kernels.schedules.parts import Parts
+from argus.ops.choice_f32 import candidates, instance, precision_of
+
+
+@pytest.fixture(autouse=True)
+def precision() -> Generator[None]:
+    before = torch.get_float32_matmul_precision()
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+def error(found: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> float:
+    exact = a.double() @ b.double()
+    return float((found.double() - exact).norm() / exact.norm())
+
+
+LAYOUTS = ["nn", "nt", "tn", "tt"]
+
+
+@pytest.mark.share(4, among="f32 on tensors")
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_operands_of_any_rows_are_read_in_place(layout: str) -> None:
+    a, b = torch.randn(19, 35), torch.randn(35, 21)
+    a = a.T.contiguous().T if layout[0] == "t" else a
+    b = b.T.contiguous().T if layout[1] == "t" else b
+    assert error(argus.matmul(a, b), a, b) <= error(a @ b, a, b)
+
+
+@pytest.mark.share(4, among="f32 on tensors")
+@pytest.mark.parametrize("shapes", [((2, 9, 20), (2, 20, 7)), ((2, 9, 20), (20, 7)), ((9, 20), (2, 20, 7))], ids=str)
+def test_batches(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    a, b = (torch.randn(each) for each in shapes)
+    found = argus.matmul(a, b)
+    assert found.shape == (a @ b).shape
+    assert error(found, a, b) <= error(a @ b, a, b)
+
+
+@pytest.mark.share(4, among="f32 on tensors")
+@pytest.mark.parametrize("shapes", [((20, 301), (301, 1)), ((1, 44), (44, 6))], ids=str)
+def test_few_rows_and_columns(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    a, b = torch.randn(shapes[0]), torch.randn(shapes[1][::-1]).T
+    assert error(argus.matmul(a, b), a, b) <= 1e-6
+
+
+@pytest.mark.share(4, among="f32 on tensors")
+@pytest.mark.parametrize(
+    ("word", "least", "most"), [("highest", 0, 3e-7), ("high", 1e-6, 2e-5), ("medium", 1e-3, 1e-2)]
+)
+def test_the_precision_is_that_of_torch(word: str, least: float, most: float) -> None:
+    torch.set_float32_matmul_precision(word)
+    a, b = torch.randn(8, 64), torch.randn(64, 8)
+    assert precision_of(a.dtype) == word
+    assert least <= error(argus.matmul(a, b), a, b) <= most
+
+
+def test_other_types_have_no_precision() -> None:
+    assert precision_of(torch.bfloat16) == ""
+
+
+def chosen(family: str, *sizes: int, precision: str = "highest", a: bool = False, b: bool = False) -> str:
+    found = candidates(family, sizes, a_transposed=a, b_transposed=b, device="", precision=precision)
+    assert len(found) == 1
+    assert instance(family, found[0]) is not None
+    return found[0]
+
+
+@pytest.mark.parametrize(("word", "products"), [("highest", 6), ("high", 3), ("medium", 1)])
+def test_schedules_have_the_products_of_the_precision(word: str, products: int) -> None:
+    found = config_of(chosen("gemm_nn_f32", 4096, 4096, 4096, precision=word, b=True), (Parts,))
+    assert (found.products, found.wide, found.chunk) == (products, True, 0)
+
+
+def test_rows_that_are_no_multiples_of_16_bytes_are_loaded_one_by_one() -> None:
+    assert not config_of(chosen("gemm_nn_f32", 8205, 5921, 2949, b=True), (Parts,)).wide
+    assert config_of(chosen("gemm_tn_f32", 8204, 5920, 2949, a=True, b=True), (Parts,)).wide
+
+
+def test_long_sums_of_few_tiles_are_divided() -> None:
+    assert config_of(chosen("gemm_nn_f32", 256, 256, 524288, b=True), (Parts,)).chunk > 0
+    assert config_of(chosen("bmm_nn_f32", 2, 256, 256, 524288, b=True), (Parts,)).chunk == 0
+
+
+def test_few_rows_are_for_plain_fmas() -> None:
+    assert chosen("gemm_nt_f32", 2048, 1, 1 << 20) == "few_columns_1_block_a_row_wide"
+    assert chosen("gemm_nt_f32", 1, 301, 301) == "few_rows_1_warp_a_short_row"
+    assert chosen("gemm_nt_f32", 3, 4096, 4096) == "few_rows_3_block_a_row_wide"
+
+
+def test_an_unknown_schedule_is_refused() -> None:
+    with pytest.raises(ArgusError, match="f32"):
+        argus.matmul(torch.randn(8, 8), torch.randn(8, 8), config="columns_224")
+    assert instance("bmm_nn_f32", "parts_chunk1024") is None

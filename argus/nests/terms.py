@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Cond, Const, Index, Sym
+from argus.core.index import Cond, Const, Index, Node, Sym
 from argus.core.walk import symbols
 
 
@@ -29,7 +29,7 @@ def literal_factors(index: Index, names: Collection[str]) -> dict[str, int] | No
     return found
 
 
-def names_in(part: Index | Cond) -> frozenset[str]:
+def names_in(part: Node) -> frozenset[str]:
     """The names of the coordinates and sizes of which the index or condition is computed."""
     return frozenset(each.name for each in symbols(part))
 

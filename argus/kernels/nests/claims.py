@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from math import inf
-from typing import Any, assert_never
+from typing import Any, assert_never, cast
 
 from argus import language as lang
 from argus.language import Tensor, assert_equals, elements
@@ -89,6 +89,10 @@ def _of_arguments(function: Callable[..., Any], names: list[str]) -> Callable[..
 _where: Any = lang.where
 
 
+def _chosen(test: Any, then: Any, other: Any) -> Any:  # noqa: ANN401 reason: values and numbers
+    return cast(Any, lang.where)(test, then, other)
+
+
 class _Formula:
     """The value of expressions at some coordinates; shared ones are made once."""
 
@@ -146,8 +150,7 @@ class _Formula:
             best = _EXTREMA[reduce.op](_of_arguments(body, names), over=ranges)
 
             def place(at: Any) -> Any:  # noqa: ANN401 reason: as above
-                found: Any = lang.where(body(at) == best, at, inf)
-                return found
+                return _chosen(body(at) == best, at, inf)
 
             return lang.least(place, over=ranges)
         return _REDUCTIONS[reduce.op](_of_arguments(body, names), over=ranges)

@@ -13,7 +13,8 @@ from typing import Any
 from attrs import define, field, frozen
 
 from argus.kernels.nests.bodies import FOLDS, Loaded, Place, TileBody
-from argus.kernels.nests.tiles import WARP, Tile, TileAxis, nested
+from argus.kernels.nests.fragments import TYPES
+from argus.kernels.nests.tiles import WARP, Tile, TileAxis, nested, power_of_two, vector_for
 from argus.language import (
     Fragment,
     IntLike,
@@ -37,14 +38,19 @@ from argus.language import (
 )
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
-from argus.nests.nest import Axis, Compare, Constant, Coordinate, Expr, Nest, Reduce, Select
-from argus.nests.rewrite import reads, reductions
-from argus.nests.terms import names_in
+from argus.nests.nest import Axis, Compare, Constant, Coordinate, Expr, Nest, Read, Reduce, Select
+from argus.nests.rewrite import indices, reads, reductions
+from argus.nests.terms import literal_factors, names_in
 
 _LARGEST = 1 << 40
 """Elements of a tensor, so that offsets in bytes fit 64 bits."""
 _LONGEST = 1 << 24
 """Of an axis of which a number is a value: f32 holds the numbers up to it."""
+_THREADS, _MOST_THREADS = 256, 1024
+_FEW = 8
+"""Runs of a thread of a warp that has a row."""
+_HELD = 32
+"""Elements that a thread holds."""
 _ARG = {"argmax": "max", "argmin": "min"}
 
 
@@ -98,9 +104,66 @@ def shape_of(nests: Sequence[Nest]) -> Shape | None:
     domain = nests[0].domain
     if not found or any(nest.domain != domain for nest in nests) or len({len(each.axes) for each in found}) != 1:
         return None
-    named = frozenset[str]().union(*(names_in(index) for each in found for read in reads(each) for index in read.index))
+    parts = (*indices(*found), *(index for read in reads(*found) for index in read.index))
+    named = {name for part in parts for name in names_in(part)}
     kept = tuple(axis for axis in domain if axis.name in named)
     return Shape(kept, tuple(axis for axis in domain if axis not in kept), found)
+
+
+def config_for(form: Canonical, sizes: Mapping[str, int]) -> Reductions | None:
+    """The configuration for nests with reductions over axes of any extent; None for other nests."""
+    shape = shape_of(form.nests)
+    if shape is None or not {each.op for each in shape.of} <= {*FOLDS, *_ARG}:
+        return None
+    contiguous = _contiguous(shape)
+    types = {each.dtype for each in _reads(form)}
+    if contiguous is None or not types <= set(TYPES):
+        return None
+    wide = max(TYPES[each].bits // 8 for each in types)
+    length = int(computed(shape.of[0].axes[-1].extent, sizes))
+    single = all(len(each.axes) == 1 for each in shape.of)
+    passes = len(shape.of) + bool(shape.along)
+    if contiguous is shape.of[0].axes[-1]:
+        return _for_rows(length, vector_for(length, wide), held=single and passes > 1)
+    return _for_columns(length, vector_for(int(computed(contiguous.extent, sizes)), wide), held=single and passes > 1)
+
+
+def _reads(form: Canonical) -> list[Read]:
+    return reads(*(nest.body for nest in form.nests))
+
+
+def _contiguous(shape: Shape) -> Axis | None:
+    """The axis along which elements that reductions read are neighbours: the reduced one, or the last one kept."""
+    reduced = {each.axes[-1].name: each.axes[-1] for each in shape.of}
+    kept = {axis.name: axis for axis in shape.kept[-1:]}
+    for each in (read for of in shape.of for read in reads(of.body)):
+        factors = literal_factors(each.index[-1], {*reduced, *kept}) or {}
+        for name, factor in factors.items():
+            if factor == 1:
+                return shape.of[0].axes[-1] if name in reduced else kept[name]
+    return None
+
+
+def _for_rows(length: int, vector: int, *, held: bool) -> Reductions:
+    """By part of a warp, by a warp, by a block that holds the row, or by one that reads it in several passes."""
+    runs = -(-length // vector)
+    if runs <= WARP * _FEW:
+        lanes = min(WARP, power_of_two(-(-runs // 2)))
+        return Reductions(_THREADS, _THREADS // lanes, vector, -(-runs // lanes), held=held)
+    threads = min(_MOST_THREADS, max(2 * WARP, power_of_two(-(-length // _HELD))))
+    if held and length <= threads * _HELD:
+        return Reductions(threads, 1, vector, -(-runs // threads), held=True)
+    return Reductions(2 * _THREADS, 1, vector, max(1, 16 // vector))
+
+
+def _for_columns(length: int, vector: int, *, held: bool) -> Reductions:
+    lanes = _THREADS // WARP
+    values = -(-length // lanes)
+    while held and vector > 1 and values * vector > _HELD:
+        vector //= 2
+    if held and values * vector <= _HELD:
+        return Reductions(_THREADS, WARP, vector, values, columns=True, held=True)
+    return Reductions(_THREADS, WARP, vector, max(2, 8 // vector), columns=True)
 
 
 def _inner_first(nests: Sequence[Nest]) -> tuple[Reduce, ...]:

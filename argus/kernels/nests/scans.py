@@ -13,7 +13,8 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from argus.kernels.nests.bodies import FOLDS, Place, TileBody
-from argus.kernels.nests.tiles import WARP, Tile, TileAxis
+from argus.kernels.nests.fragments import TYPES
+from argus.kernels.nests.tiles import WARP, Tile, TileAxis, power_of_two, vector_for
 from argus.language import (
     Fragment,
     Int,
@@ -67,6 +68,21 @@ class Scans:
         if self.columns:
             return Tile((TileAxis(self.threads), TileAxis(values=self.values)))
         return Tile((TileAxis(spare=True), TileAxis(self.threads, self.values, self.vector, in_order=True)))
+
+
+def config_for(form: Canonical, sizes: Mapping[str, int]) -> Scans | None:
+    """The configuration for a scan along an axis; None for other nests."""
+    scan = scan_of(form.nests[0]) if len(form.nests) == 1 else None
+    types = {each.dtype for each in reads(form.nests[0].body)}
+    if scan is None or not types <= set(TYPES):
+        return None
+    if scan.axis != form.nests[0].domain[-1]:
+        return Scans(4 * WARP, values=8, columns=True)
+    length = int(computed(scan.axis.extent, sizes))
+    plain = not scan.backwards and scan.shift == 0
+    vector = vector_for(length, max(TYPES[each].bits // 8 for each in types)) if plain else 1
+    threads = min(8 * WARP, max(2 * WARP, power_of_two(-(-length // 16))))
+    return Scans(threads, vector, 16 // vector)
 
 
 @frozen(eq=False)

@@ -106,3 +106,16 @@ def nested(counts: Sequence[IntLike]) -> Iterator[tuple[IntLike, ...]]:
     for at in loop(counts[0]):
         for rest in nested(counts[1:]):
             yield (at, *rest)
+
+
+def power_of_two(number: int) -> int:
+    """The least power of two that is at least the number."""
+    return 1 << max(0, number - 1).bit_length()
+
+
+def vector_for(length: int, bytes_of: int) -> int:
+    """The elements of the widest access, of 16 bytes at most, that divides a row of elements of so many bytes."""
+    vector = 16 // bytes_of
+    while length % vector:
+        vector //= 2
+    return vector

@@ -12,12 +12,13 @@ from typing import Any
 from attrs import frozen
 
 from argus.kernels.nests.bodies import FOLDS, Place, TileBody
-from argus.kernels.nests.tiles import Tile, TileAxis
+from argus.kernels.nests.fragments import TYPES
+from argus.kernels.nests.tiles import WARP, Tile, TileAxis, power_of_two
 from argus.language import IntLike, Tensor, assume, block_id, ceil_div, copy, sm_90a, unflatten
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
 from argus.nests.nest import Nest
-from argus.nests.rewrite import reductions
+from argus.nests.rewrite import reads, reductions
 from argus.nests.terms import literal
 
 _MOST = 512
@@ -27,6 +28,7 @@ _LARGEST = 1 << 40
 _LONGEST = 1 << 24
 """Of an extent of the output, so that strides times coordinates fit 32 bits."""
 _MOST_BLOCKS = 1 << 30
+_THREADS, _ROWS = 128, 4
 _GRID = 3
 """Axes of a grid."""
 
@@ -48,14 +50,18 @@ class Windows:
         return Tile((TileAxis(self.threads // self.columns, self.rows), TileAxis(self.columns)))
 
 
-def config_for(form: Canonical) -> Windows | None:
+def config_for(form: Canonical, sizes: Mapping[str, int]) -> Windows | None:
     """The configuration for reductions over windows of literal extents; None for other nests."""
     found = reductions(*(nest.body for nest in form.nests))
     extents = [[literal(axis.extent) for axis in each.axes] for each in found]
     small = all(None not in each and prod(extent or 0 for extent in each) <= _MOST for each in extents)
     if len(form.nests) != 1 or not found or not small or not {each.op for each in found} <= set(FOLDS):
         return None
-    return Windows()
+    types = {each.dtype for each in reads(form.nests[0].body)}
+    if not types or not types <= set(TYPES):
+        return None
+    columns = min(_THREADS, max(WARP, power_of_two(int(computed(form.nests[0].domain[-1].extent, sizes)))))
+    return Windows(_THREADS, columns, _ROWS)
 
 
 def windows(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Windows) -> None:

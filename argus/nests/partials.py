@@ -1,0 +1,151 @@
+"""Long reductions in two steps: partial results, each by a block, and what they combine to.
+
+The axes of a reduction are those of parts and those within a part. A sum, product or extremum of parts is that of all.
+Moments have parts, too: with n elements of each part, its mean m and its sum q of squared deviations from m, the mean
+of all is that of the means, and the sum of all squared deviations is that of q + n (m - mean)^2 [Chan, Golub, LeVeque
+1979].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.index import Const, Index, Symbol
+from argus.core.walk import symbols
+from argus.nests.affine import computed, product_of
+from argus.nests.nest import Apply, Axis, Convert, Coordinate, Expr, Nest, Read, Reduce, Select
+from argus.nests.rewrite import indices, placed, reads, reductions
+
+LONGEST_PART, SHORTEST_PART = 1 << 14, 1 << 10
+"""Elements of a part that an axis is cut into."""
+LONG = 1 << 16
+"""Elements of a reduction from which on parts of it are reduced by themselves, if it has few results."""
+MANY = 1 << 10
+"""Results that keep a GPU busy, so that each can be reduced by one block."""
+Values = Mapping[str, int]
+"""Of sizes, by name."""
+
+
+@frozen
+class Parts:
+    """The axes of parts and those within a part, and what the reduced coordinates are in terms of them."""
+
+    outer: tuple[Axis, ...]
+    inner: tuple[Axis, ...]
+    places: Mapping[Symbol, Index]
+
+    @property
+    def count(self) -> Index:
+        """The elements of a part."""
+        return product_of(axis.extent for axis in self.inner)
+
+
+def parts_of(axes: Sequence[Axis], kept: Sequence[Axis], values: Values) -> Parts | None:
+    """The parts of a long reduction for each of the kept coordinates; None if one block does each at once.
+
+    The last axis is within a part, or as much of it as divides a literal extent. values: of the sizes.
+    """
+    counts = [_value(axis.extent, values) for axis in (*kept, *axes)]
+    if any(count is None for count in counts):
+        return None
+    results, length = (prod(n for n in part if n) for part in (counts[: len(kept)], counts[len(kept) :]))
+    if results >= MANY or length < LONG:
+        return None
+    *before, last = axes
+    if isinstance(last.extent, Const) and last.extent.value > LONGEST_PART:
+        piece = next((n for n in range(LONGEST_PART, SHORTEST_PART - 1, -1) if last.extent.value % n == 0), None)
+        if piece is not None:
+            number = Axis(f"{last.name}_part", algebra.const(last.extent.value // piece))
+            within = Axis(f"{last.name}_in", algebra.const(piece))
+            at = algebra.add(algebra.mul(number.index, piece), within.index)
+            return Parts((*before, number), (within,), {last.symbol: at})
+    return Parts(tuple(before), (last,), {}) if before else None
+
+
+def _value(extent: Index, values: Values) -> int | None:
+    known = all(symbol.name in values for symbol in symbols(extent))
+    return int(computed(extent, values)) if known else None
+
+
+def in_parts(nest: Nest, values: Values) -> tuple[Nest, ...]:
+    """The nest in two: of the partial results of its one reduction, and of what they combine to; or as it is."""
+    found = reductions(nest.body)
+    if len(found) != 1 or found[0].op not in ("add", "mul", "max", "min"):
+        return (nest,)
+    (of,) = found
+    kept = _kept(nest, of)
+    parts = parts_of(of.axes, kept, values)
+    if parts is None:
+        return (nest,)
+    name = f"{nest.output}_parts"
+    partial = Nest(name, "f32", (*kept, *parts.outer), Reduce(of.op, parts.inner, placed(of.body, parts.places)))
+    total = Reduce(of.op, parts.outer, _result(partial))
+    return partial, Nest(nest.output, nest.dtype, nest.domain, _with(nest.body, of, total))
+
+
+def _kept(nest: Nest, of: Reduce) -> tuple[Axis, ...]:
+    """The axes of the output on which a reduction depends."""
+    parts = (*indices(of.body), *(index for each in reads(of.body) for index in each.index))
+    named = {symbol for part in parts for symbol in symbols(part)}
+    return tuple(axis for axis in nest.domain if axis.symbol in named)
+
+
+def _with(expr: Expr, old: Reduce, new: Expr) -> Expr:
+    """The expression with a reduction, which is in no test and in no other reduction, replaced."""
+    match expr:
+        case Reduce():
+            return new if expr == old else expr
+        case Apply(op=op, args=args):
+            return Apply(op, tuple(_with(each, old, new) for each in args))
+        case Convert(dtype=dtype, arg=arg):
+            return Convert(dtype, _with(arg, old, new))
+        case Select(test=test, then=then, other=other):
+            return Select(test, _with(then, old, new), _with(other, old, new))
+        case _:
+            return expr
+
+
+def _result(nest: Nest) -> Read:
+    """The element of a nest's output at its domain's coordinates."""
+    return Read(nest.output, tuple(axis.index for axis in nest.domain), nest.dtype)
+
+
+def moments(name: str, x: Expr, kept: tuple[Axis, ...], axes: tuple[Axis, ...], values: Values) -> tuple[Nest, ...]:
+    """The nests of the mean of x over axes (output NAME_mean), and of its mean squared deviation from it (NAME_var).
+
+    values: of the sizes; a long reduction has parts.
+    """
+    parts = parts_of(axes, kept, values)
+    if parts is None:
+        mean = _mean(x, axes)
+        deviation = _square(Apply("sub", (x, mean)))
+        return Nest(f"{name}_mean", "f32", kept, mean), Nest(f"{name}_var", "f32", kept, _mean(deviation, axes))
+    domain, here = (*kept, *parts.outer), placed(x, parts.places)
+    means = Nest(f"{name}_means", "f32", domain, _mean(here, parts.inner))
+    off = Reduce("add", parts.inner, _square(Apply("sub", (here, means.body))))
+    squares = Nest(f"{name}_squares", "f32", domain, off)
+    mean = Nest(f"{name}_mean", "f32", kept, _mean(_result(means), parts.outer))
+    between = Apply("mul", (_square(Apply("sub", (_result(means), mean.body))), Coordinate(parts.count)))
+    total = Reduce("add", parts.outer, Apply("add", (_result(squares), between)))
+    return means, squares, mean, Nest(f"{name}_var", "f32", kept, _divided(total, (*parts.outer, *parts.inner)))
+
+
+def _mean(x: Expr, axes: tuple[Axis, ...]) -> Expr:
+    return _divided(Reduce("add", axes, x), axes)
+
+
+def _divided(x: Expr, axes: Sequence[Axis]) -> Expr:
+    """Divided by the number of elements along axes: one by one, as a product of sizes may not fit 32 bits."""
+    literal = prod(axis.extent.value for axis in axes if isinstance(axis.extent, Const))
+    counts = [axis.extent for axis in axes if not isinstance(axis.extent, Const)]
+    for count in (*counts, *((algebra.const(literal),) if literal > 1 or not counts else ())):
+        x = Apply("div", (x, Coordinate(count)))
+    return x
+
+
+def _square(x: Expr) -> Expr:
+    return Apply("mul", (x, x))

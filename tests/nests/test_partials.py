@@ -1,0 +1,54 @@
+"""Reductions in parts compute what they do at once, and moments of parts those of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from argus.core import algebra
+from argus.nests.evaluate import nest_value
+from argus.nests.nest import Apply, Axis, Constant, Nest, Read, Reduce, ReduceOp
+from argus.nests.partials import in_parts, moments
+
+N, C, S = (Axis(name, algebra.const(extent)) for name, extent in (("n", 3), ("c", 2), ("s", 1 << 15)))
+X = Read("X", (N.index, C.index, S.index), "f32")
+
+
+def values_of(nests: Sequence[Nest]) -> dict[str, Any]:
+    """What each nest computes, after those before it."""
+    rng = np.random.default_rng(7)
+    known = {"X": rng.standard_normal((3, 2, 1 << 15)) + 3}
+    for nest in nests:
+        known[nest.output] = nest_value(nest, known, {})
+    return known
+
+
+WHOLE: dict[ReduceOp, Callable[..., Any]] = {"add": np.sum, "max": np.max, "min": np.min}
+
+
+@pytest.mark.parametrize("op", WHOLE)
+def test_parts_of_a_reduction_combine_to_all_of_it(op: ReduceOp) -> None:
+    body = Apply("mul", (Reduce(op, (N, S), X), Constant(2.0)))
+    nests = in_parts(Nest("Y", "f32", (C,), body), {})
+    found = values_of(nests)
+    assert [nest.output for nest in nests] == ["Y_parts", "Y"]
+    assert found["Y_parts"].shape == (2, 3, 2)
+    np.testing.assert_allclose(found["Y"], 2 * WHOLE[op](found["X"], axis=(0, 2)), rtol=1e-12)
+
+
+def test_moments_of_parts_are_those_of_all() -> None:
+    found = values_of(moments("m", X, (C,), (N, S), {}))
+    np.testing.assert_allclose(found["m_mean"], found["X"].mean(axis=(0, 2)), rtol=1e-12)
+    np.testing.assert_allclose(found["m_var"], found["X"].var(axis=(0, 2)), rtol=1e-12)
+    assert found["m_squares"].shape == (2, 3, 2)
+
+
+def test_what_has_many_results_or_few_elements_is_reduced_at_once() -> None:
+    many = Axis("m", algebra.const(1 << 12))
+    nest = Nest("Y", "f32", (many, C), Reduce("add", (S,), Read("Z", (many.index, C.index, S.index), "f32")))
+    assert in_parts(nest, {}) == (nest,)
+    few = Nest("Y", "f32", (N,), Reduce("add", (C,), Read("Z", (N.index, C.index), "f32")))
+    assert in_parts(few, {}) == (few,)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from attrs import frozen
 
+from argus.core.philox import philox
 from argus.core.rounding import round_bf16
 
 FloatArray = npt.NDArray[Any]
@@ -23,7 +24,7 @@ class ElementOp:
     on every shared name and yields the union; sets of contributions survive "linear" operations only.
     spelling: per target, a format string over positional operands. linear: it may scale a sum of products.
     real: the operation on real numbers that it computes, where that has another name. relative: the largest relative
-    error of its result, where that is more than a few roundings.
+    error of its result, where that is more than a few roundings. integers: it is defined on integers of 32 bits alone.
     """
 
     name: str
@@ -34,6 +35,7 @@ class ElementOp:
     linear: bool = False
     real: str = ""
     relative: float = 0.0
+    integers: bool = False
 
 
 def _both(text: str) -> dict[str, str]:
@@ -123,6 +125,7 @@ _ENTRIES = (
     ElementOp("floor", 1, np.floor, {"gfx942": "__builtin_elementwise_floor({0})", "sm_90a": "floorf({0})"}),
     ElementOp("ceil", 1, np.ceil, {"gfx942": "__builtin_elementwise_ceil({0})", "sm_90a": "ceilf({0})"}),
     ElementOp("round", 1, np.rint, {"gfx942": "__builtin_elementwise_roundeven({0})", "sm_90a": "rintf({0})"}),
+    ElementOp("philox", 6, philox, {}, integers=True),
     ElementOp("sign", 1, _sign, _both("sign_of({0})")),
     ElementOp("round_bf16", 1, round_bf16, _both("(f32)(bf16)({0})")),
     ElementOp("reciprocal", 1, np.reciprocal, {"gfx942": "__builtin_amdgcn_rcpf({0})", "sm_90a": "reciprocal({0})"}),
@@ -139,9 +142,10 @@ INTEGER_OPS: Mapping[str, str] = {
     "min": "min({0}, {1})",
     "max_nan": "max({0}, {1})",
     "min_nan": "min({0}, {1})",
+    "philox": "philox({0}, {1}, {2}, {3}, {4}, {5})",
     "abs": "({0} < 0 ? (i32)(0u - (unsigned){0}) : {0})",
 }
-"""The operations on integers, which wrap around, and their C text on both targets, in 32 bits."""
+"""The operations on integers, and their C text on both targets, in 32 bits. All but `philox` wrap around."""
 
 
 REAL_NAMES: Mapping[str, str] = {entry.name: entry.real for entry in _ENTRIES if entry.real}

@@ -25,12 +25,12 @@ def operation(name: str, args: Sequence[Typed], dtype: DType, target: str, span:
     that type, as NumPy does for narrower floats. target: the machine whose spelling is used. Raises ArgusError (E501)
     if it has none.
     """
-    if name not in ELEMENT_OPS or target not in ELEMENT_OPS[name].spelling:
-        raise not_built(f"the element-wise operation `{name}`", span)
     if dtype.family == "int":
-        if name not in INTEGER_OPS:
-            raise not_built(f"`{name}` of integers", span)
+        if name not in INTEGER_OPS or (dtype != i32 and ELEMENT_OPS[name].integers):
+            raise not_built(f"`{name}` of {dtype}", span)
         return converted((INTEGER_OPS[name].format(*(converted(arg, dtype) for arg in args)), i32), dtype), dtype
+    if name not in ELEMENT_OPS or target not in ELEMENT_OPS[name].spelling:
+        raise not_built(f"the element-wise operation `{name}` of {dtype}", span)
     text = ELEMENT_OPS[name].spelling[target].format(*map(widened, args))
     return converted((text, f32), dtype), dtype
 

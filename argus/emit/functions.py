@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from argus.core.philox import MULTIPLIERS, ROUNDS, WEYL
+
 _BYTE = "*(unsigned char*)to = "
 _BYTES: Mapping[str, str] = {
     "load_b8": f"HELPER void load_b8(void* to, const void* from) {{ {_BYTE}*(const unsigned char*)from; }}\n",
@@ -17,8 +19,27 @@ _BYTES: Mapping[str, str] = {
     "fill_b8": f"HELPER void fill_b8(void* to, unsigned word) {{ {_BYTE}(unsigned char)word; }}\n",
 }
 _SIGN_OF = "HELPER f32 sign_of(f32 x) { return (f32)((x > 0.0f) - (x < 0.0f)); }\n"
+_PHILOX = f"""\
+HELPER int philox(int first, int step, int thread, int word, int key_low, int key_high) {{
+    const unsigned long long counter = (unsigned long long)(unsigned)first + (unsigned)step;
+    unsigned x0 = (unsigned)counter, x1 = (unsigned)(counter >> 32), x2 = thread, x3 = 0, k0 = key_low, k1 = key_high;
+    #pragma unroll
+    for (int round = 0; round < {ROUNDS}; ++round) {{
+        const unsigned long long one = {MULTIPLIERS[0]}ull * x0, two = {MULTIPLIERS[1]}ull * x2;
+        x0 = (unsigned)(two >> 32) ^ x1 ^ k0;
+        x2 = (unsigned)(one >> 32) ^ x3 ^ k1;
+        x1 = (unsigned)two;
+        x3 = (unsigned)one;
+        k0 += {WEYL[0]}u;
+        k1 += {WEYL[1]}u;
+    }}
+    const unsigned found = word & 2 ? (word & 1 ? x3 : x2) : word & 1 ? x1 : x0;
+    return (int)(found ^ 0x80000000u);
+}}
+"""
 _GFX942: Mapping[str, str] = {
     **_BYTES,
+    "philox": _PHILOX,
     "max_nan": """\
 HELPER f32 max_nan(f32 a, f32 b) { return a == a && b == b ? __builtin_fmaxf(a, b) : __builtin_nanf(""); }
 """,
@@ -142,6 +163,7 @@ HELPER f32 sine(f32 x, int quarters) {
 """
 _SM_90A: Mapping[str, str] = {
     **_BYTES,
+    "philox": _PHILOX,
     "max_nan": """\
 HELPER f32 max_nan(f32 a, f32 b) { f32 y; asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y; }
 """,

@@ -44,6 +44,8 @@ SIZES = {
     "formula_leaky_relu": {"M": 20, "N": 80},
     "formula_doubled": {"R": 300},
     "formula_gelu": {"N": 1540},
+    "formula_dropout": {"N": 1540, "T": 96},
+    "formula_sums_from_the_end": {"R": 3, "N": 150},
     "formula_masks_and_places": {"N": 1537},
     "formula_exp_in_base_2": {"R": 300},
     "formula_sum_from_the_end": {"R": 3, "N": 300},
@@ -98,6 +100,8 @@ SIZES = {
     "formula_sums_of_sequences_without_rows": {"T": 20, "N": 40, "S": 15, "B": 14},
 }
 TWINS = {
+    "formula_sums_from_the_end_stored_from_the_start": {"R": 3, "N": 30},
+    "formula_dropout_of_one_word": {"N": 1540, "T": 96},
     "formula_masks_and_places_of_a_block": {"N": 1537},
     "formula_arg_max_in_integers_from_0": {"R": 5, "N": 300},
     "formula_nan_of_a_logarithm": {"N": 1540},

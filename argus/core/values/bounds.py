@@ -33,6 +33,7 @@ _F32_MAX = float(np.finfo(np.float32).max)
 _EXPONENTIAL = frozenset(("exp", "exp2", "sigmoid", "tanh", "pow"))
 _SINGULAR = {"div": 1, "reciprocal": 0, "rsqrt": 0, "log": 0, "log2": 0}
 """The operand at whose zero the operation has no value."""
+_EXACT = frozenset(("max", "min", "neg", "abs", "relu", "floor", "ceil", "round", "sign", "philox"))
 _SLOPE_ONE = frozenset(("sin", "cos"))
 
 
@@ -154,7 +155,7 @@ class _Level:
     def _rounding(self, name: str, value: Exact, args: list[Bounded]) -> Exact:
         """What rounding of the operation itself, and of the arguments of an exponential, may change."""
         unit = self.inputs.unit
-        if name in ("max", "min", "neg", "abs", "relu"):
+        if name in _EXACT:
             return np.zeros(np.shape(value))
         if name in ("add", "sub"):
             size = reduce(np.add, [np.abs(each.value) + each.error for each in args])

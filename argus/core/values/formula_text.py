@@ -35,6 +35,7 @@ _SPELLED = frozenset(
     (
         *("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "reciprocal", "tanh", "fma", "abs", "maximum", "minimum"),
         *("erf", "sin", "cos", "floor", "ceil", "sign", "round_even", "round_bf16"),
+        "philox",
     )
 )
 _REDUCTIONS = {"sum": "total", "max": "greatest", "min": "least", "product": "product"}

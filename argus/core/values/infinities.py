@@ -19,7 +19,7 @@ _NONE: Signs = frozenset()
 _BOTH: Signs = frozenset((-1, 1))
 _BELOW: Signs = frozenset((-1,))
 _ABOVE: Signs = frozenset((1,))
-_BOUNDED = frozenset(("cos", "erf", "sigmoid", "sign", "sin", "tanh"))
+_BOUNDED = frozenset(("cos", "erf", "philox", "sigmoid", "sign", "sin", "tanh"))
 _NOTHING = infinity(-1)
 Holds = Callable[[Cond], bool]
 """Whether a condition on integers provably holds."""

@@ -16,7 +16,22 @@ from argus.core.walk import substitute
 _NOTHING = infinity(-1)
 _WAYS = 24
 _DEFINED = frozenset(
-    ("abs", "ceil", "cos", "erf", "floor", "min", "relu", "round", "round_bf16", "sigmoid", "sign", "sin", "tanh")
+    (
+        "abs",
+        "ceil",
+        "cos",
+        "erf",
+        "floor",
+        "min",
+        "philox",
+        "relu",
+        "round",
+        "round_bf16",
+        "sigmoid",
+        "sign",
+        "sin",
+        "tanh",
+    )
 )
 """Functions that are numbers for all numbers, besides those that are looked at one by one."""
 Ways = tuple[Cond, ...] | None

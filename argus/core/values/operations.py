@@ -66,6 +66,14 @@ def _log_of_two() -> Expr:
     return fn("log", 2)
 
 
+def _philox(*args: np.float64) -> np.float64:
+    return _FLOAT(ELEMENT_OPS["philox"].meaning(*(np.asarray(each).astype(np.int64) for each in args)))
+
+
+def _exactly_philox(*args: Fraction) -> Fraction:
+    return Fraction(int(ELEMENT_OPS["philox"].meaning(*(np.asarray(int(each)) for each in args))))
+
+
 def _ceiling(a: Expr) -> Expr:
     return fn("neg", fn("floor", fn("neg", a)))
 
@@ -118,6 +126,7 @@ _ENTRIES = (
         None,
         lambda a: fn("sub", fn("mul", 2, fn("sigmoid", fn("mul", 2, a))), 1),
     ),
+    Operation("philox", 6, _philox, _exactly_philox),
     _one("sin", lambda a: _FLOAT(np.sin(a))),
     _one("cos", lambda a: _FLOAT(np.cos(a))),
     _one("erf", lambda a: _FLOAT(ELEMENT_OPS["erf"].meaning(np.asarray(a)))),

@@ -213,6 +213,8 @@ class _Evaluation:
             return _Lane(values, marks, weak=weak, sum=scale_sum(operand.sum))
         if len(lanes) == 1:
             return _Lane(values, states.mapped(name, records.completed(lanes[0].marks)), weak=weak)
+        if entry.integers:
+            return _Lane(values, _untracked(lanes), weak=weak)
         marks = self._combine(name, lanes)
         products = _products_of(name, lanes) if self.block.launch.prepared.product_claims else None
         above = name in ("max", "max_nan") and any(lane.literal is not None and lane.literal > 0 for lane in lanes)
@@ -352,6 +354,13 @@ def _scaled_operand(entry: ElementOp, lanes: list[_Lane]) -> _Lane | None:
 def _negates(entry: ElementOp, lanes: list[_Lane]) -> bool:
     """Whether the operation changes the sign of its operand."""
     return entry.name == "neg" or any(lane.literal is not None and lane.literal < 0 for lane in lanes)
+
+
+def _untracked(lanes: list[_Lane]) -> IntArray:
+    """The marks of an operation whose result has no record: a number, if nothing that it is computed from has one."""
+    marks = np.stack([lane.marks for lane in lanes])
+    data = np.where((marks >= PLAIN).any(axis=0) | (marks == OPAQUE).any(axis=0), OPAQUE, NUMBER)
+    return np.where(((marks == TOP) | (marks == BOTTOM)).any(axis=0), TOP, data)
 
 
 def _rescales(lanes: list[_Lane]) -> bool:

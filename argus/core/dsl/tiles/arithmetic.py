@@ -79,6 +79,15 @@ def log1p(x: V) -> V:
     return _function("log1p", x)
 
 
+def philox(first: V, step: Operand, thread: Operand, word: Operand, key_low: Operand, key_high: Operand) -> V:
+    """Random bits by Philox4x32-10, as an integer from -2^31 to 2^31 - 1 for each element, all of 32 bits.
+
+    The word of this number, from 0 to 3, of the block of the counter (first + step, thread) and the key, less 2^31: at
+    most `argus.core.philox.greatest_below(p)` with probability p, of the elements that torch's dropout keeps.
+    """
+    return cast(V, elementwise("philox", cast(Fragment, first), step, thread, word, key_low, key_high))
+
+
 def sin(x: V) -> V:
     """The sine of each element, within three ulp, however large it is."""
     return _function("sin", x)

@@ -12,8 +12,8 @@ from argus.core.check.register_operands import threads_hold
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import CoordinateFunction, Int, IntLike, axis_values, unwrap
 from argus.core.dsl.tracer import Tracer, current
-from argus.core.dtype import DType, i64
-from argus.core.elementwise import INTEGER_OPS
+from argus.core.dtype import DType, i32, i64
+from argus.core.elementwise import ELEMENT_OPS, INTEGER_OPS
 from argus.core.ir import Alloc, Buffer, Elem, File, Get, Map, View, whole
 from argus.core.layout import TV
 from argus.core.layout.thread_value.facets import Facet, coordinates_from_finer
@@ -143,6 +143,8 @@ def check_operation(name: str, dtype: DType) -> None:
     """Raises E106 for an operation that is not defined on integers, or one on integers of 64 bits."""
     if dtype == i64:
         fault("E106", f"`{name}` of i64, which is stored and compared only", help="compute in `i32`, then convert")
+    if dtype != i32 and ELEMENT_OPS[name].integers:
+        fault("E106", f"`{name}` of {dtype}, which is defined on integers of 32 bits", help="pass tiles of `i32`")
     if dtype.family == "int" and name not in INTEGER_OPS:
         fault("E106", f"`{name}` of {dtype}, which is defined on floats only", help="convert with `.to(f32)` first")
 

@@ -10,7 +10,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.dtype import DType, i32
-from argus.core.elementwise import REAL_NAMES
+from argus.core.elementwise import ELEMENT_OPS, REAL_NAMES
 from argus.core.index import Cond, Held, Index
 from argus.core.ir import (
     Both,
@@ -89,6 +89,8 @@ class Elements:
         name = REAL_NAMES.get(name, name)
         if name in _EXACT:
             return extremum(name, *args)
+        if ELEMENT_OPS[name].integers:
+            return fn(name, *args)
         found = fn(name, *args)
         return found if self.running else fn(f"wrapped {dtype}", found)
 

@@ -1,0 +1,29 @@
+# verdict: refuted I39
+"""Dropout where four elements take one word of their block of random bits, and the claim says one each."""
+
+from argus.language import (
+    Int, Tensor, assert_equals, assume, block_id, ceil_div, copy, f32, i32, kernel, load, philox, registers, replicated,
+    scalar, sm_90a, spread, where,
+)
+
+BY = spread((1024,), threads=256, vector=4)
+KEEP = 644245094
+
+
+@kernel(target=sm_90a, threads=256)
+def dropout_of_one_word(X: Tensor["N", f32], S: Tensor["3", i32], Y: Tensor["N", f32], *, T: Int):
+    (N,) = X.shape
+    assume(N % 4 == 0)
+    assume(T >= 1)
+    (block,) = block_id((ceil_div(N, 1024),))
+    x = load(X.tile((1024,), (block,)), BY, edge=0)
+    low, high, first = (load(S[i], replicated(256)) for i in range(3))
+    start = registers(i32, BY)
+    start[:] = first
+    (e,) = x.index
+    n = block * 1024 + e
+    bits = philox(start, n // 4 // T, n // 4 % T, 0, low, high)
+    copy(where(bits <= KEEP, x * 1.25, 0.0), Y.tile((1024,), (block,)), edge=0)
+    assert_equals(Y, lambda n: where(
+        philox(scalar(S[2]), n // 4 // T, n // 4 % T, n % 4, scalar(S[0]), scalar(S[1])) <= KEEP, X[n] * 1.25, 0,
+    ))

@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from random import Random
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 from graph_times import host_time, times
 
 import argus
@@ -53,11 +53,14 @@ class Case:
     biased: bool
     renormalize: bool
     scale: float
+    groups: int = 0
+    top: int = 0
 
     @property
     def kernel(self) -> tuple[str, str]:
         """The family and the configuration that weigh them."""
-        name = family(KINDS[self.kind], self.scoring, renormalised=self.renormalize, biased=self.biased)
+        options = {"renormalised": self.renormalize, "biased": self.biased, "grouped": self.groups > 0}
+        name = family(KINDS[self.kind], self.scoring, **options)
         return name, choose(KINDS[self.kind], self.experts)
 
 
@@ -78,8 +81,19 @@ def cases(count: int) -> list[Case]:
         k, scoring = random.randint(1, min(8, experts)), random.choice(SCORINGS)
         biased, renormalize = scoring == "sigmoid" and random.randrange(5) < 3, random.randrange(2) == 1
         scale = random.choice((1.0, 2.5))
-        found.append(Case(tokens, experts, kind, size, how, k, scoring, biased, renormalize, scale))
+        made = Case(tokens, experts, kind, size, how, k, scoring, biased, renormalize, scale)
+        found.append(in_groups(made, random) if random.randrange(3) == 0 else made)
     return found
+
+
+def in_groups(case: Case, random: Random) -> Case:
+    """The same among groups of experts, if there are some, of which tokens choose in a part."""
+    sizes = [size for size in range(2, case.experts + 1) if case.experts % size == 0]
+    if not sizes or case.how == "without":  # then which of the experts without a score are chosen is another question
+        return case
+    size = random.choice(sizes)
+    groups = case.experts // size
+    return evolve(case, groups=groups, top=random.randint(min(groups, -(-case.k // size)), groups))
 
 
 def scores_of(torch: Any, case: Case) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 reason: untyped
@@ -94,6 +108,8 @@ def scores_of(torch: Any, case: Case) -> tuple[Any, dict[str, Any]]:  # noqa: AN
     options: dict[str, Any] = {"scoring": case.scoring, "renormalize": case.renormalize, "scale": case.scale}
     if case.biased:
         options["bias"] = torch.randn(case.experts, device="cuda") / 8
+    if case.groups:
+        options |= {"groups": case.groups, "top_groups": case.top}
     return x.to(getattr(torch, case.kind)), options
 
 
@@ -117,14 +133,29 @@ def weighed(torch: Any, x: Any, k: int, options: Mapping[str, Any]) -> tuple[Any
     scores = torch.softmax(wide, 1) if options["scoring"] == "softmax" else torch.sigmoid(wide)
     bias = options.get("bias")
     keys = wide if bias is None else scores + bias.double()
+    clear = torch.ones((x.shape[0],), dtype=torch.bool, device="cuda")
+    if "groups" in options:
+        keys, clear = among_groups(torch, keys, options)
     held, order = torch.sort(keys, dim=1, descending=True, stable=True)
     ids, weights = order[:, :k], torch.gather(scores, 1, order[:, :k])
-    clear = torch.ones((x.shape[0],), dtype=torch.bool, device="cuda")
     if bias is not None and x.shape[1] > 1:
-        clear = ((held[:, :-1] - held[:, 1:])[:, :k] > 1e-6).all(1)
+        clear &= ((held[:, :-1] - held[:, 1:])[:, :k] > 1e-6).all(1)
     if options["renormalize"]:
         weights = weights / weights.sum(1, keepdim=True)
     return weights * options["scale"], ids, clear
+
+
+def among_groups(torch: Any, keys: Any, options: Mapping[str, Any]) -> tuple[Any, Any]:  # noqa: ANN401 reason: untyped
+    """Keys without those of all but the best groups, and the tokens whose best ones no rounding of f32 decides."""
+    groups, top, biased = options["groups"], options["top_groups"], "bias" in options
+    parts = keys.view(keys.shape[0], groups, -1)
+    scores = parts.topk(2)[0].sum(-1) if biased else parts.amax(-1)
+    held, order = torch.sort(scores, dim=1, descending=True, stable=True)
+    kept = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, order[:, :top], True)[:, :, None]
+    clear = torch.ones((keys.shape[0],), dtype=torch.bool, device="cuda")
+    if biased and top < groups:
+        clear = held[:, top - 1] - held[:, top] > 1e-6
+    return torch.where(kept, parts, float("-inf")).view_as(keys), clear
 
 
 def routes_rightly(torch: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped

@@ -48,9 +48,9 @@ def choose_cdna3(kind: str, experts: int) -> str:
     return name_of(_config(experts, _BITS[kind], RoutedCdna3))
 
 
-def family(dtype: str, scoring: Scoring, *, renormalised: bool, biased: bool) -> str:
-    """The name of a kernel."""
-    return f"route_{scoring}{'_renormalised' * renormalised}{'_biased' * biased}_{dtype}"
+def family(dtype: str, scoring: Scoring, *, renormalised: bool, biased: bool, grouped: bool = False) -> str:
+    """The name of a kernel. grouped: it is given the experts that each token may choose."""
+    return f"route_{scoring}{'_renormalised' * renormalised}{'_biased' * biased}{'_grouped' * grouped}_{dtype}"
 
 
 def _plain(dtype: DType, scoring: Scoring, renormalised: bool) -> Template:
@@ -79,6 +79,43 @@ def _biased(dtype: DType, renormalised: bool) -> Template:
     return made
 
 
+def _grouped(dtype: DType, scoring: Scoring, renormalised: bool) -> Template:
+    name = family(str(dtype), scoring, renormalised=renormalised, biased=False, grouped=True)
+
+    @kernel(configs=CONFIGS[str(dtype)], name=name)
+    def made(
+        X: Tensor["T E", dtype],
+        M: Tensor["T E", f32],
+        ids: Tensor["T K", i32],
+        F: Tensor["1", f32],
+        W: Tensor["T K", f32],
+        *,
+        cfg: Routed,
+    ) -> None:
+        Routing(X, ids, F, W, scoring, renormalised, M=M).weigh(cfg)
+
+    return made
+
+
+def _grouped_biased(dtype: DType, renormalised: bool) -> Template:
+    name = family(str(dtype), "sigmoid", renormalised=renormalised, biased=True, grouped=True)
+
+    @kernel(configs=CONFIGS[str(dtype)], name=name)
+    def made(
+        X: Tensor["T E", dtype],
+        B: Tensor["E", f32],
+        M: Tensor["T E", f32],
+        ids: Tensor["T K", i32],
+        F: Tensor["1", f32],
+        W: Tensor["T K", f32],
+        *,
+        cfg: Routed,
+    ) -> None:
+        Routing(X, ids, F, W, "sigmoid", renormalised, B, M).weigh(cfg)
+
+    return made
+
+
 _TYPES, _EITHER = (bf16, f16, f32), (False, True)
 _SCORINGS: tuple[Scoring, ...] = ("softmax", "sigmoid")
 FAMILIES = {
@@ -86,6 +123,8 @@ FAMILIES = {
     for each in (
         *(_plain(*given) for given in product(_TYPES, _SCORINGS, _EITHER)),
         *(_biased(*given) for given in product(_TYPES, _EITHER)),
+        *(_grouped(*given) for given in product(_TYPES, _SCORINGS, _EITHER)),
+        *(_grouped_biased(*given) for given in product(_TYPES, _EITHER)),
     )
 }
 """The kernels by name."""

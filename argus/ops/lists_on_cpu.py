@@ -42,17 +42,20 @@ def tiles(starts: Array, count: int, height: int) -> tuple[Array, Array]:
     return firsts, np.concatenate([owners, np.full(count - owners.size, held.size - 1)])
 
 
-def chosen(scores: Array, bias: Array | None, k: int) -> Array:
+def chosen(scores: Array, bias: Array | None, k: int, kept: Array | None = None) -> Array:
     """The experts of the largest scores of each token, in descending order, of equal ones the first.
 
-    With a bias it is added to the sigmoids of scores. What is no number counts as the largest.
+    With a bias it is added to the sigmoids of scores. What is no number counts as the largest. kept: if given, only
+    experts of which it is positive are chosen, as long as there are any.
     """
     held = scores.astype(np.float32)
     if bias is not None:
         with np.errstate(over="ignore"):
             held = np.float32(1) / (np.float32(1) + np.exp(-held)) + bias
     held = np.where(np.isnan(held), np.float32(np.inf), held)
-    return np.argsort(-held, axis=1, kind="stable")[:, :k]
+    if kept is None:
+        return np.argsort(-held, axis=1, kind="stable")[:, :k]
+    return np.lexsort((-held, kept <= 0), axis=1)[:, :k]
 
 
 def _offsets(counts: Array) -> Array:

@@ -17,6 +17,7 @@ from argus.ops.constants import constant
 from argus.ops.grouped_tiles import int32_of
 from argus.ops.operand_checks import Asked, check_operands, check_shape
 from argus.ops.operands import copy_aligned
+from argus.ops.route_groups import experts_of_best_groups
 from argus.ops.route_text import SYMBOL, THREADS, Selection
 from argus.ops.row_calls import TYPES
 from argus.ops.targets import kernels_for, target_of
@@ -36,6 +37,8 @@ def route(
     bias: Any = None,  # noqa: ANN401 reason: as above
     renormalize: bool = False,
     scale: float = 1.0,
+    groups: int | None = None,
+    top_groups: int | None = None,
     unproved: Unproved = "refuse",
 ) -> tuple[Any, Any]:
     """The weights, in f32, and the numbers, in int32, of the k experts of each token: (tokens, k) each.
@@ -45,10 +48,14 @@ def route(
     of each. bias: (experts,) in f32, added to sigmoids to choose experts and not in weights, as DeepSeek-V3's
     correction. renormalize: weights are divided by their sum over the token's experts. scale: a factor of all weights.
 
+    groups: if given, experts are in so many groups of equal size, and a token chooses among those of its `top_groups`
+    best groups alone, of equal groups the first. A group's score is its largest, or with a bias the sum of its two
+    largest sums of sigmoid and bias, as in DeepSeek-V3; weights of a softmax are over all experts. On an H100 or H200.
+
     Two launches: one chooses, and the other, which is proved, computes weights and checks the choice, whatever it is:
     if the chosen are not those, in that order, the token's weights are infinite. Logits that are not numbers count as
     the largest, and give weights that are infinite or not numbers. With a bias, scores are compared as they are rounded
-    to f32.
+    to f32. Groups take two more, which are proved to find the experts of the best ones.
 
     It is for an H100, H200 or MI300X, runs on the current stream and may be captured in a CUDA graph, after a first
     call. No gradients. unproved: "allow" also runs a kernel that is neither proved nor refuted.
@@ -58,18 +65,22 @@ def route(
             proof, E303 without a compiler.
     """
     _check(logits, k, scoring, bias, scale)
+    _check_groups(logits.shape[1], k, (groups, top_groups), paired=bias is not None)
     x = copy_aligned(logits)
-    if not x.is_cuda:
-        return _on_cpu(x, k, (scoring, renormalize, bias), scale, unproved)
     (tokens, experts), index, used = x.shape, x.device.index, torch()
-    own = (str(x.dtype), experts, scoring, renormalize, bias is not None, index)
+    if tokens == 0:
+        return x.new_empty((0, k), dtype=used.float32), x.new_empty((0, k), dtype=used.int32)
+    among: tuple[Any, ...] = () if bias is None else (copy_aligned(bias),)
+    if groups is not None and top_groups is not None:
+        among = (*among, experts_of_best_groups(x, among, groups, top_groups, unproved))
+    own = (str(x.dtype), experts, scoring, renormalize, bias is not None, groups is not None, index)
+    if not x.is_cuda:
+        return _on_cpu(x, k, own, among, scale, unproved)
     routing = _ROUTINGS.get(own) or _routing(own, x)
     factor = constant("route", scale, 1, "float32", index)
     with used.cuda.device(index):
         ids = used.empty((tokens, k), dtype=used.int32, device=x.device)
-        if tokens == 0:
-            return used.empty((tokens, k), dtype=used.float32, device=x.device), ids
-        given = (x, ids, factor) if bias is None else (x, copy_aligned(bias), ids, factor)
+        given = (x, *among, ids, factor)
         places = tuple([each.data_ptr() for each in given])
         routing.choose(places, used.cuda.current_stream(index).cuda_stream, tokens, experts, k)
         key = (*own, tokens, k, unproved)
@@ -78,7 +89,7 @@ def route(
             return ready(given, places), ids
         sizes = (("T", tokens), ("E", experts), ("K", k))
         result = ((tokens, k), used.float32)
-        plan = Plan((result,), sizes, (routing.candidate,), partial(_named, bias is not None))
+        plan = Plan((result,), sizes, (routing.candidate,), partial(_named, routing.among))
         weights, product = launch(plan, given, unproved)
     if product is not None:
         store(_READY, key, product)
@@ -88,58 +99,67 @@ def route(
 def _on_cpu(
     x: Any,  # noqa: ANN401 reason: torch's
     k: int,
-    how: tuple[Scoring, bool, Any],
+    own: _Own,
+    among: tuple[Any, ...],
     scale: float,
     unproved: Unproved,
 ) -> tuple[Any, Any]:
-    """Weights and numbers, on the CPU. how: the scoring, whether weights are renormalised, and any biases."""
-    scoring, renormalised, bias = how
-    (tokens, experts), biased = x.shape, bias is not None
-    scores = x.float().numpy()
-    ids = int32_of(lists_on_cpu.chosen(scores, bias.numpy() if biased else None, k))
-    routing = _routing((str(x.dtype), experts, scoring, renormalised, biased, None), x)
-    given = (x, *((copy_aligned(bias),) if biased else ()), ids, constant("route", scale, 1, "float32", None))
+    """Weights and numbers, on the CPU. among: any biases, and any flags of experts that may be chosen."""
+    routing, (tokens, experts) = _routing(own, x), x.shape
+    held = {name: tensor.numpy() for name, tensor in zip(routing.among, among, strict=True)}
+    ids = int32_of(lists_on_cpu.chosen(x.float().numpy(), held.get("B"), k, held.get("M")))
+    given = (x, *among, ids, constant("route", scale, 1, "float32", None))
     sizes = (("T", tokens), ("E", experts), ("K", k))
     result = ((tokens, k), torch().float32)
-    plan = Plan((result,), sizes, (routing.candidate,), partial(_named, biased))
+    plan = Plan((result,), sizes, (routing.candidate,), partial(_named, routing.among))
     return launch(plan, given, unproved)[0], ids
+
+
+_Own = tuple[str, int, Scoring, bool, bool, bool, int | None]
+"""What calls with equal options share: the type, the experts, the scoring, whether weights are renormalised, biases are
+given, and experts are in groups, and the device.
+"""
 
 
 @frozen
 class _Routing:
-    """What calls with equal options share. chooses: the kernel that chooses, with its tokens of a block."""
+    """What calls with equal options share. chooses: the kernel that chooses, with its tokens of a block.
+
+    among: which tensors there are of biases (B) and of flags (M).
+    """
 
     candidate: Candidate
     chooses: TextKernel
     block: int
-    biased: bool
+    among: tuple[str, ...]
     target: str
     device: int | None
 
     def choose(self, places: tuple[int, ...], stream: int, tokens: int, experts: int, k: int) -> None:
-        """Launch what chooses the experts. places: of scores, any biases, and numbers."""
-        numbers = (places[0], places[1] if self.biased else 0, places[2 if self.biased else 1], tokens, experts, k)
+        """Launch what chooses the experts. places: of scores, any biases, any flags, and numbers."""
+        held = dict(zip(("X", *self.among, "ids"), places, strict=False))
+        numbers = (held["X"], held.get("B", 0), held.get("M", 0), held["ids"], tokens, experts, k)
         assert self.device is not None, "of the CPU"
         self.chooses.launch(self.target, self.device, stream, -(-tokens // self.block), *numbers)
 
 
-def _routing(own: tuple[str, int, Scoring, bool, bool, int | None], x: Any) -> _Routing:  # noqa: ANN401 reason: torch's
-    """Of a type, experts, scoring, whether weights are renormalised and biases are given, and a device."""
-    dtype, experts, scoring, renormalised, biased, index = own
+def _routing(own: _Own, x: Any) -> _Routing:  # noqa: ANN401 reason: torch's
+    dtype, experts, scoring, renormalised, biased, grouped, index = own
     kind = TYPES[dtype]
     config = kernels_for("route", x).choose(kind, experts)
-    name = family(kind, scoring, renormalised=renormalised, biased=biased)
+    name = family(kind, scoring, renormalised=renormalised, biased=biased, grouped=grouped)
     cfg = FAMILIES[name].configs[config]
-    selection = Selection(kind, cfg.lanes, cfg.vector * cfg.steps, cfg.vector, biased)
+    selection = Selection(kind, cfg.lanes, cfg.vector * cfg.steps, cfg.vector, biased, grouped)
     chooses = TextKernel(SYMBOL, selection.text, THREADS, early=True)
     candidate = Candidate(name, config, partial(_traced, name, config))
-    made = _Routing(candidate, chooses, selection.tokens, biased, target_of(x), index)
+    among = (*(("B",) if biased else ()), *(("M",) if grouped else ()))
+    made = _Routing(candidate, chooses, selection.tokens, among, target_of(x), index)
     store(_ROUTINGS, own, made)
     return made
 
 
-def _named(biased: bool, *tensors: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's; a partial's
-    return dict(zip(("X", *(("B",) if biased else ()), "ids", "F", "W"), tensors, strict=True))
+def _named(among: tuple[str, ...], *tensors: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's; a partial's
+    return dict(zip(("X", *among, "ids", "F", "W"), tensors, strict=True))
 
 
 def _traced(name: str, config: str) -> Traced:
@@ -185,6 +205,22 @@ def _check(logits: Any, k: int, scoring: str, bias: Any, scale: float) -> None: 
         _refuse, {"bias": (bias, Asked(("torch.float32",)))}, lacks="this kernel lacks", beside=("logits", logits)
     )
     check_shape(_refuse, "bias", bias, (experts,), "pass a number for each expert")
+
+
+def _check_groups(experts: int, k: int, given: tuple[int | None, int | None], *, paired: bool) -> None:
+    """Raises ArgusError (E401) for groups that are none. paired: two experts of each are compared."""
+    groups, top = given
+    if groups is None and top is None:
+        return
+    if groups is None or top is None:
+        _refuse("`groups` and `top_groups` go together", "pass both, as `groups=8, top_groups=4`")
+    least = 2 if paired else 1
+    if groups < 1 or experts % groups or experts // groups < least:
+        what = f"a divisor of {experts} that leaves at least {least} experts of a group"
+        _refuse(f"`groups` is {groups}, expected {what}", "pass the number of groups")
+    if not 1 <= top <= groups or top * (experts // groups) < k:
+        enough = f"at most {groups}, and enough of {experts // groups} experts each for k={k}"
+        _refuse(f"`top_groups` is {top}, expected {enough}", "let tokens choose among more groups")
 
 
 _refuse = refuser("route")

@@ -103,11 +103,15 @@ HELPER int expert_of(key_t key) {
     return (int)(low - ((word_t)key & low));
 }
 
-KERNEL choose_experts(const score_t* scores, const float* biases, int* ids, int tokens, int experts, int choices) {
+// flags: which experts a token may choose, if not all of them.
+KERNEL choose_experts(
+    const score_t* scores, const float* biases, const float* flags, int* ids, int tokens, int experts, int choices
+) {
     await_launch_before();
     let_next_begin();
     const int lane = own_thread() % LANES, token = own_block() * (THREADS / LANES) + own_thread() / LANES;
-    const score_t* const row = scores + (long long)min(token, tokens - 1) * experts;
+    const long long start = (long long)min(token, tokens - 1) * experts;
+    const score_t* const row = scores + start;
     key_t held[HELD];
 #pragma unroll
     for (int part = 0; part < HELD / VECTOR; part++) {
@@ -116,7 +120,9 @@ KERNEL choose_experts(const score_t* scores, const float* biases, int* ids, int 
         if (first < experts) some = *(const Scores*)(row + first);
 #pragma unroll
         for (int each = 0; each < VECTOR; each++)
-            held[part * VECTOR + each] = first < experts ? key_of(some.at[each], first + each, biases) : 0;
+            held[part * VECTOR + each] = first < experts && (!GROUPED || flags[start + first + each] > 0.0f)
+                ? key_of(some.at[each], first + each, biases)
+                : 0;
     }
     // a bitonic sort of a thread's own, the largest first
 #pragma unroll
@@ -151,7 +157,8 @@ KERNEL choose_experts(const score_t* scores, const float* biases, int* ids, int 
 class Selection:
     """The kernel for scores of a type, of which each of so many lanes holds some, a vector at a time.
 
-    biased: a token's experts have the largest sums of the score's sigmoid and the expert's bias.
+    biased: a token's experts have the largest sums of the score's sigmoid and the expert's bias. grouped: flags tell
+    which experts it may choose.
     """
 
     kind: str
@@ -159,6 +166,7 @@ class Selection:
     held: int
     vector: int
     biased: bool
+    grouped: bool = False
 
     @property
     def tokens(self) -> int:
@@ -166,7 +174,7 @@ class Selection:
         return THREADS // self.lanes
 
     def text(self, target: str) -> str:
-        """The kernel for a target: of scores, biases, the ids, numbers of tokens, experts and choices."""
+        """The kernel for a target: of scores, biases, flags, the ids, numbers of tokens, experts and choices."""
         assert self.lanes >= MOST
         wide = self.biased or _BITS[self.kind] > 16
         defined = {
@@ -176,6 +184,7 @@ class Selection:
             "VECTOR": self.vector,
             "BIASED": int(self.biased),
             "WIDE": int(wide),
+            "GROUPED": int(self.grouped),
             "INFINITE": _INFINITE[self.kind],
             "AS_FLOAT(x)": {"bf16": "from_bf16(x)", "f16": "from_f16(x)", "f32": "(x)"}[self.kind],
         }

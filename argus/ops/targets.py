@@ -17,6 +17,7 @@ from argus.kernels import (
     decode,
     packed_attention,
     routing,
+    routing_groups,
     windowed_attention,
 )
 from argus.kernels.rows import configs, configs_cdna3
@@ -63,6 +64,7 @@ KERNELS: Mapping[str, Mapping[str, Kernels]] = {
     "attention_varlen": {"sm_90a": Kernels(packed_attention.choose)},
     "the gradient of attention_varlen": {"sm_90a": Kernels(choice.select_by_mask)},
     "route": {"sm_90a": Kernels(routing.choose), "gfx942": Kernels(routing.choose_cdna3)},
+    "route among groups": {"sm_90a": Kernels(routing_groups.choose)},
     "operators along rows": {"sm_90a": Kernels(configs.choose), "gfx942": Kernels(configs_cdna3.choose)},
 }
 """By operator and target."""

@@ -150,6 +150,39 @@ def test_routing_chooses_the_largest_scores(scoring: str) -> None:
     assert torch.allclose(weights, own.gather(1, ids.long()), atol=1e-6)
 
 
+@pytest.mark.parametrize("biased", [False, True])
+def test_routing_among_groups_chooses_in_the_best_ones(biased: bool) -> None:
+    logits, bias = normal(5, 24, dtype=torch.float32), normal(24, dtype=torch.float32, seed=1)
+    own = logits.sigmoid() if biased else logits.softmax(-1)
+    keys = own + bias if biased else logits
+    parts = keys.view(5, 4, 6)
+    scores = parts.topk(2).values.sum(-1) if biased else parts.amax(-1)
+    worse = scores < scores.topk(2).values[:, -1:]
+    chosen = keys.masked_fill(worse.repeat_interleave(6, 1), -torch.inf).topk(5).indices
+    given = {"bias": bias, "scoring": "sigmoid"} if biased else {}
+    weights, ids = argus.route(logits, 5, renormalize=True, groups=4, top_groups=2, **given)  # pyright: ignore[reportArgumentType]  # one of two
+    assert plain(ids) == plain(chosen)
+    held = own.gather(1, chosen)
+    assert torch.allclose(weights, held / held.sum(1, keepdim=True), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("groups", "top", "what"),
+    [
+        (4, None, "go together"),
+        (5, 2, "`groups` is 5, expected a divisor of 24"),
+        (24, 4, "at least 2 experts of a group"),
+        (4, 5, "`top_groups` is 5, expected at most 4"),
+        (6, 1, "enough of 4 experts each for k=5"),
+    ],
+)
+def test_groups_that_are_none_are_refused(groups: int, top: int | None, what: str) -> None:
+    logits, bias = normal(5, 24, dtype=torch.float32), normal(24, dtype=torch.float32)
+    with pytest.raises(ArgusError, match=what) as refused:
+        argus.route(logits, 5, scoring="sigmoid", bias=bias, groups=groups, top_groups=top)
+    assert refused.value.diagnostic.code == "E401"
+
+
 def test_what_is_not_proved_is_not_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch_gate, "verify_cached", verified_as("unknown"))
     call_path._proved.cache_clear()  # pyright: ignore[reportPrivateUsage]  # kept from other tests

@@ -53,6 +53,7 @@ class RoutedCdna3(RowsCdna3):
 class Routing:
     """W[t, j] is the weight of expert ids[t, j] for token t, where X holds a token's scores in a row.
 
+    M: if given, only experts of which it is positive may be chosen, of (tokens, experts).
     scoring: "softmax" over all experts, or the sigmoid of each. renormalised: weights are divided by the sum of the
     token's. B: the chosen have the largest sums of a sigmoid and their expert's element of B. F: a factor, of one
     element.
@@ -68,6 +69,7 @@ class Routing:
     scoring: Scoring
     renormalised: bool
     B: Tensor | None = None
+    M: Tensor | None = None
 
     def __attrs_post_init__(self) -> None:
         (rows, experts), choices = self.X.shape, self.ids.shape[1]
@@ -90,20 +92,27 @@ class Routing:
         lowest = where(chosen.are(own), own, inf).min(1)
         last = block.of_rows(self.ids.gather((rows,), lambda r: (minimum(r, rows - 1), choices - 1)))
 
+        may = None if self.M is None else block.rows(self.M)
+
         def ahead(chunk: IntLike) -> Fragment:
             """Which experts come before the last chosen one, and itself."""
             key = keys(chunk)
             place = where(key == lowest, block.tile(chunk) * block.width + key.index[1], inf)
-            return where(block.within(key, chunk) & ((key > lowest) | (place <= last)), 1.0, 0.0)
+            counts = block.within(key, chunk) & ((key > lowest) | (place <= last))
+            return where(counts if may is None else counts & (may(chunk) > 0.0), 1.0, 0.0)
 
         places = block.sum(ahead)
         falls = (own > after) | ((own == after) & (number < number_after))
         rises = where(chosen.are(own, 1), where(falls, 0.0, 1.0), 0.0).sum(1)
-        outside = where(chosen.are(own), where((number >= 0) & (number < experts), 0.0, 1.0), 0.0).sum(1)
+        known = (number >= 0) & (number < experts)
+        if self.M is not None:
+            known &= chosen.gather(self.M, lambda r, j: (r, self.column(r, j)), 0) > 0.0
+        outside = where(chosen.are(own), where(known, 0.0, 1.0), 0.0).sum(1)
         weights = self._weights(block, chosen, picked, all_scores)
         factor = block.load(self.F[0], replicated(cfg.threads))
         chosen.store(where((places == choices) & (rises == 0) & (outside == 0), weights * factor, inf), self.W)
-        assert_equals(self.W, weight_of(self.X, self.ids, self.F, self.scoring, self.B, renormalised=self.renormalised))
+        given = self.X, self.ids, self.F, self.scoring, self.B, self.M
+        assert_equals(self.W, weight_of(*given, renormalised=self.renormalised))
 
     @staticmethod
     def _biased(block: Block, all_scores: Chunks, biases: Tensor) -> Chunks:

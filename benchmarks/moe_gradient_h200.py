@@ -26,8 +26,8 @@ from built_variants import Loaded, Rows
 from grouped_shapes import Shape, shapes
 from moe_h200 import CLOSE, GUARD, SUMS, guarded
 
-from argus.kernels.grouped_weights import FAMILIES
-from argus.language import bf16, f16
+from argus.kernels.grouped_weights import CONFIGS, FAMILIES
+from argus.language import bf16, f16, sm_90a
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "moe_gradient_h200"
 ROUNDS, CHECKED = 7, 100
@@ -40,7 +40,8 @@ LEAST = {"bfloat16": 2.0**-133, "float16": 2.0**-24}
 
 def variants() -> dict[str, tuple[str, str]]:
     """The type and the configuration of each."""
-    return {f"{kind}-{config}": (kind, config) for kind, dtype in KINDS.items() for config in FAMILIES[dtype].configs}
+    own = [name for name, each in CONFIGS.items() if each.target == sm_90a]
+    return {f"{kind}-{config}": (kind, config) for kind in KINDS for config in own}
 
 
 def build(chosen: argparse.Namespace) -> int:

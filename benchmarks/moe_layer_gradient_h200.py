@@ -32,6 +32,7 @@ from moe_layers import Given, Layer, composed, exact, made, routed
 import argus
 from argus.kernels import grouped_weights, moe
 from argus.kernels.moe_gradient import CONFIGS, FAMILIES
+from argus.language import sm_90a
 from argus.ops.expert_order import ExpertOrder, expert_order
 from argus.ops.moe import sizes_of
 from argus.runtime.kernel_cache import build_program_cached, verify_program_cached
@@ -104,7 +105,9 @@ PROGRAMS = {"layer": moe.FAMILIES, "gradients": FAMILIES, "matrices": grouped_we
 
 def cases() -> list[Case]:
     """All programs that gradients of layers take."""
-    wanted = {"layer": SCHEDULES, "gradients": tuple(CONFIGS), "matrices": tuple(grouped_weights.CONFIGS)}
+    products = {name: each.first for name, each in CONFIGS.items()}, grouped_weights.CONFIGS
+    gradients, matrices = (tuple(n for n, each in of.items() if each.target == sm_90a) for of in products)
+    wanted = {"layer": SCHEDULES, "gradients": gradients, "matrices": matrices}
     return [(name, str(key), each) for name, configs in wanted.items() for key in PROGRAMS[name] for each in configs]
 
 

@@ -29,10 +29,13 @@ import argus
 from argus.kernels.moe import FAMILIES
 from argus.ops.choice import select_moe
 from argus.ops.expert_order import ExpertOrder, expert_order
-from argus.ops.moe import SCALED, SCHEDULES, sizes_of
+from argus.ops.moe import SCALED as SCALED_BY_TARGET
+from argus.ops.moe import SCHEDULES as BY_TARGET
+from argus.ops.moe import sizes_of
 from argus.ops.moe_choices import CHOICES, fitting
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "moe_layer_h200"
+SCHEDULES, SCALED = BY_TARGET["sm_90a"], SCALED_BY_TARGET["sm_90a"]
 ROUNDS, CHECKED = 5, 100
 CLOSE = {"torch.bfloat16": 1.2e-2, "torch.float16": 2e-3}
 """The largest error of a token's result, of its length."""

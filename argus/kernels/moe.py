@@ -13,12 +13,12 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from argus.kernels.moe_ends import claim_layer, ends
-from argus.kernels.schedules.grouped import Grouped, GroupedContraction, hopper_grouped
-from argus.kernels.schedules.grouped_few import GroupedFew, hopper_gated_few, hopper_grouped_few
-from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation, gated_element, hopper_grouped_gated
-from argus.kernels.schedules.grouped_listed import ListedExperts
-from argus.kernels.schedules.moe_rows import RowCopies, RowSums
+from argus.kernels.moe_ends import CDNA3, claim_layer, ends
+from argus.kernels.schedules.grouped import Grouped, GroupedContraction
+from argus.kernels.schedules.grouped_by_target import Listed, multiply, multiply_gated
+from argus.kernels.schedules.grouped_few import GroupedFew
+from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation
+from argus.kernels.schedules.moe_rows import RowCopies, RowCopiesCdna3, RowSums, RowSumsCdna3
 from argus.language import DType, ProgramTemplate, Tensor, bf16, f16, f32, i32, kernel, program, workspace
 
 
@@ -26,8 +26,8 @@ from argus.language import DType, ProgramTemplate, Tensor, bf16, f16, f32, i32, 
 class Experts:
     """The configurations of the launches: of the first product, the second, copies and sums."""
 
-    first: Grouped | GroupedFew = field(factory=Grouped)
-    second: Grouped | GroupedFew = field(factory=Grouped)
+    first: Listed = field(factory=Grouped)
+    second: Listed = field(factory=Grouped)
     copies: RowCopies = field(factory=RowCopies)
     sums: RowSums = field(factory=RowSums)
 
@@ -44,7 +44,9 @@ CONFIGS = {
     "narrow": Experts(_NARROW, _NARROW),
     "rows_16": Experts(GroupedFew(16, 64, 8), GroupedFew(16, 64, 8, 128)),
     "rows_32": Experts(GroupedFew(32, 64, 8), GroupedFew(32, 64, 8, 128)),
+    **{name: Experts(each, each, RowCopiesCdna3(), RowSumsCdna3()) for name, each in CDNA3.items()},
 }
+"""On an H200, and those named `interleaved` on an MI300X."""
 
 
 def family(dtype: DType, activation: Activation) -> ProgramTemplate:
@@ -64,18 +66,11 @@ def family(dtype: DType, activation: Activation) -> ProgramTemplate:
         tile_experts: of_owners,
         H: of_hidden,
         *,
-        cfg: Grouped | GroupedFew,
+        cfg: Listed,
     ) -> None:
         """H[r] = activation(W[e, 0] A[r]) * (W[e, 1] A[r])."""
-        gate, up = W[:, 0], W[:, 1]
-        problem = GroupedContraction(A, gate, H, starts, tile_starts, tile_experts, cfg.bm)
-        match cfg:
-            case Grouped():
-                hopper_grouped_gated(problem, up, activation, cfg)
-            case GroupedFew():
-                listed, activated = ListedExperts(problem), ACTIVATIONS[activation]
-                hopper_gated_few(listed, up, lambda gated, acc: activated(gated) * acc, cfg)
-                problem.claim(lambda e, r, n: gated_element(A, gate, up, activation, (e, r, n)))
+        problem = GroupedContraction(A, W[:, 0], H, starts, tile_starts, tile_experts, cfg.bm)
+        multiply_gated(problem, W[:, 1], activation, cfg)
 
     @kernel
     def moe_second(
@@ -86,16 +81,10 @@ def family(dtype: DType, activation: Activation) -> ProgramTemplate:
         tile_experts: of_owners,
         D: of_rows,
         *,
-        cfg: Grouped | GroupedFew,
+        cfg: Listed,
     ) -> None:
         """D[r] = V[e] H[r]."""
-        problem = GroupedContraction(H, V, D, starts, tile_starts, tile_experts, cfg.bm)
-        match cfg:
-            case Grouped():
-                hopper_grouped(problem, cfg)
-            case GroupedFew():
-                hopper_grouped_few(ListedExperts(problem), cfg)
-                problem.finish()
+        multiply(GroupedContraction(H, V, D, starts, tile_starts, tile_experts, cfg.bm), cfg)
 
     @program(configs=CONFIGS)
     def moe(
@@ -116,11 +105,11 @@ def family(dtype: DType, activation: Activation) -> ProgramTemplate:
         """Y[t] = sum over j of weights[t, j] * V[e] (activation(W[e, 0] X[t]) * (W[e, 1] X[t])), with e = ids[t, j]."""
         (_, _, N, K), (R,) = W.shape, tokens.shape
         A, H, D = (workspace(dtype, (R, extent)) for extent in (K, N, K))
+        lists = starts, tile_starts, tile_experts
         moe_gather(X, tokens, A, cfg=cfg.copies)
-        moe_first(A, W, starts, tile_starts, tile_experts, H, cfg=cfg.first)
-        moe_second(H, V, starts, tile_starts, tile_experts, D, cfg=cfg.second)
+        moe_first(A, W, *lists, H, cfg=cfg.first)
+        moe_second(H, V, *lists, D, cfg=cfg.second)
         moe_sum(D, weights, ids, starts, tokens, inverse, Y, cfg=cfg.sums)
-
         claim_layer(X, (W, V), (ids, weights), Y, activation)
 
     return moe

@@ -5,6 +5,8 @@
 # Reason: parameters are annotated with tensors of a variable type, by which one text serves all types.
 # Without `from __future__ import annotations`, since such annotations are evaluated where they stand.
 
+from argus.kernels.grouped import CONFIGS as PRODUCTS
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
 from argus.kernels.schedules.grouped_gated import Activation, gated_element
 from argus.kernels.schedules.moe_rows import Routing, RowCopies, RowSums, add_rows, gather_rows
 from argus.language import (
@@ -21,6 +23,9 @@ from argus.language import (
     scalar,
     total,
 )
+
+CDNA3 = {name: each for name, each in PRODUCTS.items() if isinstance(each, Cdna3Interleaved) and each.bm <= 128}
+"""The configurations of products on MI300X by which the registers hold the sums of two products, too."""
 
 
 def ends(dtype: DType) -> tuple[Template, Template]:

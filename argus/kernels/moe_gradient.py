@@ -14,13 +14,22 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from argus.kernels.moe_ends import ends
-from argus.kernels.schedules.grouped import Grouped, GroupedContraction, hopper_grouped
+from argus.kernels.moe_ends import CDNA3, ends
+from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
+from argus.kernels.schedules.grouped import Grouped, GroupedContraction
+from argus.kernels.schedules.grouped_by_target import add_halves, multiply, multiply_halves
 from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation
-from argus.kernels.schedules.grouped_halves import GroupedHalves, grouped_sum_of_halves, grouped_two_halves
-from argus.kernels.schedules.moe_gradient import GATED, Gated, RowFactors, weigh_choices
+from argus.kernels.schedules.grouped_halves import GroupedHalves
+from argus.kernels.schedules.moe_gradient import (
+    GATED,
+    GATED_CDNA3,
+    Gated,
+    RowFactors,
+    RowFactorsCdna3,
+    weigh_choices,
+)
 from argus.kernels.schedules.moe_gradient_claims import LayerGradients
-from argus.kernels.schedules.moe_rows import Routing, RowCopies, RowSums, add_rows
+from argus.kernels.schedules.moe_rows import Routing, RowCopies, RowCopiesCdna3, RowSums, RowSumsCdna3, add_rows
 from argus.kernels.schedules.rows import Rows
 from argus.language import DType, ProgramTemplate, Tensor, bf16, f16, f32, i32, kernel, program, workspace
 
@@ -29,9 +38,9 @@ from argus.language import DType, ProgramTemplate, Tensor, bf16, f16, f32, i32, 
 class ExpertGradients:
     """The configurations of the launches: of the three products, copies, gates, factors and sums."""
 
-    first: Grouped = field(factory=Grouped)
-    second: Grouped = field(factory=Grouped)
-    third: GroupedHalves = field(factory=GroupedHalves)
+    first: Grouped | Cdna3Interleaved = field(factory=Grouped)
+    second: Grouped | Cdna3Interleaved = field(factory=Grouped)
+    third: GroupedHalves | Cdna3Interleaved = field(factory=GroupedHalves)
     copies: RowCopies = field(factory=RowCopies)
     gates: Rows = GATED
     factors: RowFactors = field(factory=RowFactors)
@@ -43,9 +52,16 @@ class ExpertGradients:
         return self.first.bm
 
 
+def _cdna3(products: Cdna3Interleaved) -> ExpertGradients:
+    """The launches on MI300X: all products by one configuration."""
+    ends = RowCopiesCdna3(), GATED_CDNA3, RowFactorsCdna3(), RowSumsCdna3()
+    return ExpertGradients(products, products, products, *ends)
+
+
 CONFIGS = {
     "columns_256": ExpertGradients(),
     "by_rows": ExpertGradients(Grouped(group=0), Grouped(group=0), GroupedHalves(group=0)),
+    **{name: _cdna3(each) for name, each in CDNA3.items()},
 }
 
 
@@ -66,11 +82,12 @@ def family(dtype: DType, activation: Activation) -> ProgramTemplate:
         tile_experts: of_owners,
         Z: of_halves,
         *,
-        cfg: Grouped,
+        cfg: Grouped | Cdna3Interleaved,
     ) -> None:
         """Z[i, r] = W[e, i] A[r]."""
         lists = starts, tile_starts, tile_experts
-        grouped_two_halves([GroupedContraction(A, W[:, i], Z[i], *lists, cfg.bm) for i in range(2)], W, Z, cfg)
+        halves = [GroupedContraction(A, W[:, i], Z[i], *lists, cfg.bm) for i in range(2)]
+        multiply_halves(halves, W, Z, cfg)
 
     @kernel
     def moe_hidden_gradient(
@@ -81,10 +98,10 @@ def family(dtype: DType, activation: Activation) -> ProgramTemplate:
         tile_experts: of_owners,
         dH: of_hidden,
         *,
-        cfg: Grouped,
+        cfg: Grouped | Cdna3Interleaved,
     ) -> None:
         """dH[r] = V[e]^T B[r]."""
-        hopper_grouped(GroupedContraction(B, V.mT, dH, starts, tile_starts, tile_experts, cfg.bm), cfg)
+        multiply(GroupedContraction(B, V.mT, dH, starts, tile_starts, tile_experts, cfg.bm), cfg)
 
     @kernel
     def moe_gate_gradient(
@@ -126,11 +143,12 @@ def family(dtype: DType, activation: Activation) -> ProgramTemplate:
         tile_experts: of_owners,
         dA: of_rows,
         *,
-        cfg: GroupedHalves,
+        cfg: GroupedHalves | Cdna3Interleaved,
     ) -> None:
         """dA[r] = W[e, 0]^T halves[0, r] + W[e, 1]^T halves[1, r]."""
         lists = starts, tile_starts, tile_experts
-        grouped_sum_of_halves([GroupedContraction(halves[i], W[:, i].mT, dA, *lists, cfg.bm) for i in range(2)], cfg)
+        products = [GroupedContraction(halves[i], W[:, i].mT, dA, *lists, cfg.bm) for i in range(2)]
+        add_halves(products, halves, cfg)
 
     @kernel
     def moe_token_gradient(

@@ -137,6 +137,11 @@ def moe(rows: int, experts: int, *, blocks: bool) -> str:
     return "interleaved_64" if rows <= _MANY_ROWS * experts else "interleaved_128"
 
 
+def moe_gradient(rows: int, experts: int) -> str:
+    """As `argus.ops.choice.select_moe_gradient`, with the tiles of the layer itself."""
+    return moe(rows, experts, blocks=False)
+
+
 def attention(width: int, queries: int, keys: int, pairs: int, *, causal: bool) -> str:
     """As `argus.kernels.attention.choose`. Raises ArgusError (E414) for causal attention of more queries than keys."""
     del pairs

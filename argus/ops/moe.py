@@ -7,9 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from argus.kernels import moe as plain
-from argus.kernels import moe_cdna3 as cdna3
 from argus.kernels import moe_fp8 as scaled
-from argus.kernels import moe_fp8_cdna3 as scaled_cdna3
 from argus.kernels.schedules.grouped import BLOCK
 from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation
 from argus.language import ProgramTemplate
@@ -38,13 +36,16 @@ _SCALED = ("scales of `x`", "scales of `w_gate_up`", "scales of `w_down`")
 _EIGHT = {"torch.float8_e4m3fn": "sm_90a", "torch.float8_e4m3fnuz": "gfx942"}
 """The targets that multiply operands of 8 bits, by type."""
 _IDS, _WEIGHTS = ("torch.int32", "torch.int64"), ("torch.float32", "torch.bfloat16", "torch.float16")
-SCHEDULES: Mapping[str, int] = {name: each.bm for name, each in plain.CONFIGS.items()}
-"""The schedules, with the most rows of a tile."""
-CDNA3: Mapping[str, int] = {name: each.bm for name, each in cdna3.CONFIGS.items()}
-"""Those of an MI300X."""
-SCALED: Mapping[str, int] = {name: each.bm for name, each in scaled.CONFIGS.items()}
-"""Those of operands in e4m3."""
-_SCALED_CDNA3: Mapping[str, int | None] = {name: each.bm for name, each in scaled_cdna3.CONFIGS.items()}
+SCHEDULES: Mapping[str, Mapping[str, int]] = {
+    target: {name: each.bm for name, each in plain.CONFIGS.items() if each.first.target.name == target}
+    for target in ("sm_90a", "gfx942")
+}
+"""The schedules by target, with the most rows of a tile."""
+SCALED: Mapping[str, Mapping[str, int]] = {
+    target: {name: each.bm for name, each in configs.items()}
+    for target, configs in (("sm_90a", scaled.CONFIGS), ("gfx942", scaled.CONFIGS_CDNA3))
+}
+"""Those of operands of 8 bits."""
 T = TypeVar("T", bound=Tensor)
 
 
@@ -125,8 +126,7 @@ def moe(
     order = expert_order(topk_ids, experts, height=known[chosen])
     sizes = sizes_of(order, experts, both // 2, depth)
     name = element_name(x.dtype)
-    part = scaled if known is SCALED else scaled_cdna3
-    template = part.FAMILIES[activation] if scales else program_of(name, activation, chosen)
+    template = (scaled if scales else plain).FAMILIES[name, activation]
     candidate = Candidate(f"moe_{activation}_{name}", chosen, partial(_traced, template, chosen))
     lists = (order.ids, order.offsets, order.tokens, order.inverse, order.tile_starts, order.tile_experts)
     named = _named
@@ -139,14 +139,10 @@ def moe(
 
 def _schedules(x: Tensor, *, scaled: bool) -> Mapping[str, int | None]:
     """The schedules for operands, with the most rows of a tile where rows are put in order."""
-    if target_of(x) == "sm_90a":
-        return SCALED if scaled else {**SCHEDULES, **dict.fromkeys(CHOICES)}
-    return _SCALED_CDNA3 if scaled else CDNA3
-
-
-def program_of(dtype: str, activation: Activation, config: str) -> ProgramTemplate:
-    """The program of a schedule for elements of a type."""
-    return (cdna3 if config in cdna3.CONFIGS else plain).FAMILIES[dtype, activation]
+    target = target_of(x)
+    if scaled:
+        return SCALED[target]
+    return {**SCHEDULES[target], **(dict.fromkeys(CHOICES) if target == "sm_90a" else {})}
 
 
 def sizes_of(order: ExpertOrder, experts: int, columns: int, depth: int) -> dict[str, int]:

@@ -55,7 +55,10 @@ KERNELS: Mapping[str, Mapping[str, Kernels]] = {
     },
     "grouped_matmul of counts": {"sm_90a": Kernels(choice.select_masked)},
     "moe": {"sm_90a": Kernels(choice.select_moe), "gfx942": Kernels(choice_gfx942.moe, strided=False)},
-    "the gradient of moe": {"sm_90a": Kernels(choice.select_moe_gradient)},
+    "the gradient of moe": {
+        "sm_90a": Kernels(choice.select_moe_gradient),
+        "gfx942": Kernels(choice_gfx942.moe_gradient),
+    },
     "attention": {"sm_90a": Kernels(attention.choose), "gfx942": Kernels(choice_gfx942.attention, strided=False)},
     "attention with a window or a soft cap": {"sm_90a": Kernels(windowed_attention.choose)},
     "attention of 8-bit operands": {"sm_90a": Kernels(attention_fp8.choose)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Literal
 
@@ -64,9 +65,11 @@ def slope(activation: str, x: Array) -> Array:
     return (of(x + near) - of(x - near)) / (2 * near)
 
 
-@pytest.mark.share(48, among="layers of experts")
-@pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
-def test_the_interpreter_computes_the_gradients(dtype: str, activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
+def case(dtype: str, activation: str, height: int) -> tuple[dict[str, int], dict[str, Array], dict[str, Array]]:
+    """Sizes, arrays by name, with results that hold no numbers, and what these have to be.
+
+    height: the most rows of a tile.
+    """
     tokens, experts, columns, depth, choices = 37, 4, 24, 40, 2
     random, kind = np.random.default_rng(3), np.float16 if dtype == "f16" else bfloat16
     x, both, down, given = (
@@ -74,7 +77,7 @@ def test_the_interpreter_computes_the_gradients(dtype: str, activation: Any, con
         for shape in ((tokens, depth), (experts, 2, columns, depth), (experts, depth, columns), (tokens, depth))
     )
     ids, weights = random.integers(0, 3, (tokens, choices)), random.random((tokens, choices)).astype(np.float32)
-    order = order_of(ids, experts)
+    order = order_of(ids, experts, height)
     pairs = np.argsort(ids.ravel(), kind="stable").astype(np.int32)
     arrays = {"X": x, "W": both, "V": down, "G": given, "weights": weights.ravel(), **order, "order": pairs}
     made = {"A": (ids.size, depth), "B": (ids.size, depth), "dZ": (ids.size, 2, columns), "H": (ids.size, columns)}
@@ -82,10 +85,7 @@ def test_the_interpreter_computes_the_gradients(dtype: str, activation: Any, con
     arrays["dw"] = np.full((tokens, choices), np.nan, np.float32)
     sizes = {"T": tokens, "K": depth, "E": experts, "N": columns, "J": choices, "S": experts + 1}
     sizes |= {"R": ids.size, "Q": order["tile_starts"].size, "P": order["tile_experts"].size}
-    program = FAMILIES[dtype, activation].trace(config)
-    found = run_program(program, sizes, {each.name: arrays[each.name] for each in program.parameters})
 
-    assert found.violations == ()
     x, both, down, given = (each.astype(np.float64) for each in (x, both, down, given))
     product = np.einsum("tk,tjink->tjin", x, both[ids])
     gate, up = product[:, :, 0], product[:, :, 1]
@@ -101,9 +101,23 @@ def test_the_interpreter_computes_the_gradients(dtype: str, activation: Any, con
         "dZ": halves.reshape(-1, 2, columns)[pairs],
         "H": (wide * active * up).reshape(-1, columns)[pairs],
     }
+    return sizes, arrays, wanted
+
+
+def assert_right(found: Mapping[str, Array], wanted: dict[str, Array], dtype: str) -> None:
     close = 2.0**-9 if dtype == "f16" else 2.0**-6
     for name, each in wanted.items():
-        assert np.abs(found.arrays[name].astype(np.float64) - each).max() <= close * np.abs(each).max(), name
+        assert np.abs(found[name].astype(np.float64) - each).max() <= close * np.abs(each).max(), name
+
+
+@pytest.mark.share(48, among="layers of experts")
+@pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
+def test_the_interpreter_computes_the_gradients(dtype: str, activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
+    sizes, arrays, wanted = case(dtype, activation, CONFIGS[config].bm)
+    program = FAMILIES[dtype, activation].trace(config)
+    found = run_program(program, sizes, {each.name: arrays[each.name] for each in program.parameters})
+    assert found.violations == ()
+    assert_right(found.arrays, wanted, dtype)
 
 
 EDITS: dict[str, tuple[ModuleType, str, str]] = {
@@ -195,9 +209,9 @@ OWN = {
 }
 
 
-def is_proved(made: Program) -> bool:
+def is_proved(made: Program, config: str = FIRST[2]) -> bool:
     """Whether a twin is proved: first what differs from the program's own launches."""
-    own = FAMILIES[FIRST[:2]].trace(FIRST[2])
+    own = FAMILIES[FIRST[:2]].trace(config)
     changed = [
         each.kernel
         for each, other in zip(made.launches, own.launches, strict=True)

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import overload
 
 import pytest
+from attrs import asdict
 
 from argus.core.ir import Kernel, Program
 from argus.core.ir.pretty import pretty, program_text
@@ -54,7 +55,8 @@ def _edit(of: Template | ProgramTemplate, module: ModuleType, edit: Edit, patch:
     patch.setitem(sys.modules, module.__name__, made)
     compiled = compile(text.replace(old, new), module.__file__ or "", "exec", dont_inherit=True)
     exec(compiled, made.__dict__)  # noqa: S102 reason: our module
-    kept = {type(each).__name__ for each in of.configs.values()}  # configurations are instances of the class as it was
+    parts = [part for each in of.configs.values() for part in (each, *asdict(each, recurse=False).values())]
+    kept = {type(each).__name__ for each in parts}  # configurations are instances of the classes as they were
     own = {name for name, each in vars(made).items() if getattr(each, "__module__", "") == made.__name__} - kept
     taking = (name for name in sys.modules if name.startswith("argus.kernels") and not name.endswith("_claims"))
     users = [sys.modules[name] for name in taking if sys.modules[name] is not made]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.kernels.schedules.cdna3 import register_file
 from argus.kernels.schedules.contraction import Contraction, is_transposed, matrix_of, staggered
@@ -196,20 +196,31 @@ class Operands:
             waves=(2, 2), tile=(half, cfg.bm), k=deep, k_run=_CHUNK * 8 // kind.bits
         )
 
+    def on(self, A: Tensor, *B: Tensor) -> Operands:
+        """Other matrices with the same room, of the same type and as dense along the same axes."""
+        right = (evolve(each, tensor=tensor) for each, tensor in zip(self.B, B, strict=True))
+        return evolve(self, A=evolve(self.A, tensor=A), B=tuple(right))
+
     def multiply(
-        self, at: tuple[IntLike, IntLike], low: IntLike, high: IntLike, scales: Scales | None = None
+        self,
+        at: tuple[IntLike, IntLike],
+        low: IntLike,
+        high: IntLike,
+        scales: Scales | None = None,
+        more: list[Fragment] | None = None,
     ) -> list[Fragment]:
         """The transposed sums of tile `at` of A @ B^T, over tiles of K from `low` to below `high`: zeros if there are
         none. Of one B they are in halves of its rows; of two, one half is of each.
 
-        scales: the products of each tile of K have sums of their own, which are scaled and added in f32.
+        scales: the products of each tile of K have sums of their own, which are scaled and added in f32. more: sums to
+        which the products are added, in place of zeros.
 
         LDS is still being read at the end: wait and `sync` before its next use.
         """
         cfg, left, right, mm = self.cfg, self.A, self.B, self.instruction
         half, deep, per = cfg.bn // _HALVES, cfg.bk // _HALVES, _HALVES // len(right)
         kind, bits = left.tensor.dtype, left.tensor.dtype.bits
-        acc = [zeros(_sums(kind), mm.C, file=register_file(cfg.agprs)) for _ in range(_HALVES)]
+        acc = more or [zeros(_sums(kind), mm.C, file=register_file(cfg.agprs)) for _ in range(_HALVES)]
         sums = acc if scales is None else [registers(f32, mm.C) for _ in range(_HALVES)]
         a = [registers(kind, mm.B) for _ in range(_HALVES)]
         b = [[registers(kind, mm.A) for _ in range(_HALVES)] for _ in range(_HALVES)]

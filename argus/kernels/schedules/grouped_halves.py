@@ -6,22 +6,19 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from argus.kernels.schedules.attention_packed import of_row
 from argus.kernels.schedules.contraction import slot_for
 from argus.kernels.schedules.grouped import Grouped, GroupedContraction, store_until_end
 from argus.kernels.schedules.grouped_gated import hopper_grouped_pair
+from argus.kernels.schedules.grouped_halves_claims import claim_sum_of_halves, claim_two_halves
 from argus.kernels.schedules.hopper import store_boxes
 from argus.language import (
     Fragment,
     Int,
     Ring,
     Tensor,
-    Value,
-    assert_equals,
     assume,
     ceil_div,
     copy,
-    elements,
     eq,
     f32,
     loop,
@@ -30,7 +27,6 @@ from argus.language import (
     registers,
     role,
     tma,
-    total,
     warpgroup,
     warpgroups,
     wgmma,
@@ -60,12 +56,7 @@ def grouped_two_halves(halves: Sequence[GroupedContraction], matrices: Tensor, m
         store_until_end(second, other.result(t), at, boxes)
 
     hopper_grouped_pair(one, other.B, cfg, store)
-    a, w, (experts, _, _, depth) = elements(one.A), elements(matrices), matrices.shape
-
-    def value(i: Int, r: Int, n: Int) -> Value:
-        return of_row(one.starts, experts, r, lambda e, _: total(lambda k: a(r, k) * w(e, i, n, k), over=depth))
-
-    assert_equals(made, value)
+    claim_two_halves(one, matrices, made)
 
 
 def grouped_sum_of_halves(halves: Sequence[GroupedContraction], cfg: GroupedHalves) -> None:
@@ -108,9 +99,4 @@ def grouped_sum_of_halves(halves: Sequence[GroupedContraction], cfg: GroupedHalv
                 wgmma.wait(pending=0)
                 ring.release()
                 store_until_end(acc, problem.result(t), (wg, n), boxes[wg])
-
-    def element(e: Int, r: Int, n: Int) -> Value:
-        (a, b), (c, d) = ((elements(each.A), elements(each.B)) for each in halves)
-        return total(lambda k: a(r, k) * b(e, n, k) + c(r, k) * d(e, n, k), over=problem.A.shape[1])
-
-    problem.claim(element)
+    claim_sum_of_halves(halves)

@@ -7,7 +7,8 @@ from attrs import frozen
 from argus.kernels.schedules.epilogues import CUBIC, LINEAR
 from argus.kernels.schedules.grouped_gated import Activation, activated
 from argus.kernels.schedules.moe_gradient_claims import slope
-from argus.kernels.schedules.rows import Block, Rows
+from argus.kernels.schedules.moe_rows import arrived
+from argus.kernels.schedules.rows import Block, Rows, RowsCdna3
 from argus.language import (
     TV,
     Fragment,
@@ -25,6 +26,7 @@ from argus.language import (
     eq,
     f32,
     fma,
+    gfx942,
     load,
     loop,
     minimum,
@@ -39,6 +41,7 @@ from argus.language import (
 )
 
 GATED = Rows(threads=128, steps=1, held=False)
+GATED_CDNA3 = RowsCdna3(threads=128, steps=1, held=False)
 """A block has one row, 1024 columns at a time."""
 
 
@@ -48,6 +51,13 @@ class RowFactors:
 
     threads: int = 128
     target = sm_90a
+
+
+@frozen
+class RowFactorsCdna3(RowFactors):
+    """The same on MI300X."""
+
+    target = gfx942
 
 
 def _activation(activation: Activation, x: Fragment) -> tuple[Fragment, Fragment]:
@@ -126,6 +136,7 @@ def weigh_choices(dots: Tensor, inverse: Tensor, made: Tensor, cfg: RowFactors) 
     assume(count < 1 << 28, rows < 1 << 28, choices < 1 << 28)
     m, j = block_id((ceil_div(count, cfg.threads), choices))
     by, first = TV(Layout(cfg.threads, 1), Layout(1, 0), (cfg.threads,)), m * cfg.threads
-    held = load(dots.gather((cfg.threads,), lambda i: (scalar(inverse[minimum(first + i, count - 1), j]),)), by, edge=0)
+    rows_of = dots.gather((cfg.threads,), lambda i: (scalar(inverse[minimum(first + i, count - 1), j]),))
+    held = arrived(load(rows_of, by, edge=0), cfg.target)
     copy(held, made[:, j].tile((cfg.threads,), (m,)), edge=0)
     assert_equals(made, lambda t, j: elements(dots)(scalar(inverse[t, j])))

@@ -149,15 +149,33 @@ OWN: dict[str, tuple[ModuleType, Edit]] = {
             "matrices[minimum(scalar(self.tile_experts[t]) + 1, matrices.shape[0] - 1)]",
         ),
     ),
-    "the last part of K is left out": (grouped_cdna3, ("ceil_div(A.shape[1], cfg.bk)", "A.shape[1] // cfg.bk")),
-    "the first part of K is left out": (grouped_cdna3, ("(0, n), 0, ", "(0, n), 1, ")),
-    "columns of the tile after": (grouped_cdna3, ("multiply((0, n)", "multiply((0, n + 1)")),
-    "columns by the tile's number": (grouped_cdna3, ("multiply((0, n)", "multiply((0, t)")),
-    "rows of a tile one tile further": (grouped_cdna3, ("multiply((0, n)", "multiply((1, n)")),
+    "the last part of K is left out": (
+        grouped_cdna3,
+        ("ceil_div(A.shape[1], cfg.bk), scales", "A.shape[1] // cfg.bk, scales"),
+    ),
+    "the first part of K is left out": (
+        grouped_cdna3,
+        ("        acc = operands.multiply((0, n), 0", "        acc = operands.multiply((0, n), 1"),
+    ),
+    "columns of the tile after": (
+        grouped_cdna3,
+        ("        acc = operands.multiply((0, n)", "        acc = operands.multiply((0, n + 1)"),
+    ),
+    "columns by the tile's number": (
+        grouped_cdna3,
+        ("        acc = operands.multiply((0, n)", "        acc = operands.multiply((0, t)"),
+    ),
+    "rows of a tile one tile further": (
+        grouped_cdna3,
+        ("        acc = operands.multiply((0, n)", "        acc = operands.multiply((1, n)"),
+    ),
     "one half of the columns twice": (grouped_cdna3, ("len(acc) * n + i", "len(acc) * n")),
     "halves of the columns exchanged": (grouped_cdna3, ("len(acc) * n + i", "len(acc) * n + 1 - i")),
-    "the tile before is stored": (grouped_cdna3, ("problem.result(t)", "problem.result(t - t % 2)")),
-    "operands of the tile before": (grouped_cdna3, ("problem.operands(t)", "problem.operands(t - t % 2)")),
+    "the tile before is stored": (grouped_cdna3, ("problem.result(t), len", "problem.result(t - t % 2), len")),
+    "operands of the tile before": (
+        grouped_cdna3,
+        ("problem.operands(t)\n        operands, scales", "problem.operands(t - t % 2)\n        operands, scales"),
+    ),
     "weights that a descriptor does not span": (
         cdna3_interleaved,
         ("global_load if each.far else buffer_load", "buffer_load"),

@@ -158,8 +158,8 @@ EDITS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "rows of another token allowed": (moe_rows, " & eq(scalar(self.tokens[r]), t)", ""),
     "rows of the experts after allowed": (moe_rows, "(start <= r) & (r < end) & ", "(start <= r) & "),
-    "the first choice for all": (moe_rows, "D[scalar(inverse[t, j])]", "D[scalar(inverse[t, 0])]"),
-    "the token before": (moe_rows, "D[scalar(inverse[t, j])]", "D[scalar(inverse[t - t % 2, j])]"),
+    "the first choice for all": (moe_rows, "inverse[t, minimum(many * g + j, choices - 1)]", "inverse[t, 0]"),
+    "the token before": (moe_rows, "inverse[t, minimum(", "inverse[t - t % 2, minimum("),
     "rows of the token after": (moe_rows, "X[scalar(tokens[r])].tile", "X[(scalar(tokens[r]) + 1) % count].tile"),
     "one half of the sum twice": (
         grouped_halves,

@@ -66,13 +66,24 @@ Product = Config | Stream
 """How copies are multiplied."""
 SHARES = {name: each for name, each in STREAMS.items() if each.run == 1}
 """Split-K in a workspace: of other runs the result is not proved to be the sum of all products."""
+_SPAN = 64
+"""16-bit elements in 128 bytes, the box width of tiles whose rows lie along M or N."""
+
+
+def shares_of(*, a_transposed: bool, b_transposed: bool) -> Mapping[str, Stream]:
+    """The split-K configurations whose tiles of an M-major A, and of an N-major B, are whole spans."""
+    return {
+        name: each
+        for name, each in SHARES.items()
+        for of_a, of_b in ((each.bn, each.bm) if each.swap_ab else (each.bm, each.bn),)
+        if not (a_transposed and of_a % _SPAN) and not (b_transposed and of_b % _SPAN)
+    }
 
 
 def _configs(*, a_transposed: bool, b_transposed: bool) -> Mapping[str, Product]:
     known = configs_of(a_transposed=a_transposed, b_transposed=b_transposed)
-    return {
-        name: each for name, each in known.items() if each.target is sm_90a and not isinstance(each, Narrow)
-    } | SHARES
+    taken = {name: each for name, each in known.items() if each.target is sm_90a and not isinstance(each, Narrow)}
+    return {**taken, **shares_of(a_transposed=a_transposed, b_transposed=b_transposed)}
 
 
 def padded(dtype: DType, *, a_transposed: bool, b_transposed: bool) -> ProgramTemplate:

@@ -57,7 +57,7 @@ def _select_copies(m: int, n: int, k: int, *, a_transposed: bool, b_transposed: 
     if n % _CHUNK:  # C cannot be stored by TMA
         known = {name: each for name, each in known.items() if stores_elements(each)}
     if n % _WHOLE == 0:
-        known |= padded.SHARES
+        known |= padded.shares_of(a_transposed=a_transposed, b_transposed=b_transposed)
     found = cheapest(known, m, n, depth)
     chosen = known[found]
     assert isinstance(chosen, Known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -277,6 +278,20 @@ def test_a_sum_that_cancels_differs_by_the_rounding_of_its_terms() -> None:
     assert not agree(1.00001e-6)
     assert agree(1.00001e-6, claim)
     assert not agree(1.2e-6, claim)
+
+
+def test_a_sum_of_parts_that_overflow_is_an_infinity_or_nan_by_its_order() -> None:
+    overflown = ClaimedOutput("S", np.array([0]), np.array([1e39]), np.array([math.inf]))
+
+    def agree(found: float, expected: float, *claims: ClaimedOutput) -> bool:
+        ours, theirs = ({"S": np.array([each], np.float32)} for each in (found, expected))
+        return first_difference(ours, theirs, claims, exact=False) is None
+
+    assert agree(math.nan, -math.inf, overflown)
+    assert agree(math.inf, -math.inf, overflown)
+    assert not agree(math.nan, -math.inf)
+    assert not agree(1.0, -math.inf, overflown)
+    assert not agree(math.nan, 1.0, overflown)
 
 
 def test_the_commands_say_so(capsys: Captured) -> None:

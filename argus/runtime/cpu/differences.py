@@ -44,8 +44,9 @@ def first_difference(
         if (differs := _from_claim(claim, expected[claim.output], " (found by the interpreter)")) is not None:
             return differs
     for name, array in expected.items():
-        bound = np.zeros(array.shape) if exact else _bound(array, [each for each in claims if each.output == name])
-        if (differs := _beyond(name, found[name], array, bound)) is not None:
+        own = [each for each in claims if each.output == name]
+        bound = np.zeros(array.shape) if exact else _bound(array, own)
+        if (differs := _beyond(name, found[name], array, bound, overflows=_overflows(own))) is not None:
             return differs
     return None
 
@@ -72,11 +73,23 @@ def _bound(array: Array, claims: Sequence[ClaimedOutput]) -> Exact:
     return bound
 
 
-def _beyond(name: str, found: Array, expected: Array, bound: Exact) -> Difference | None:
-    """The first element that is further from the expected one than its bound; equal infinities and NaNs agree."""
+def _overflows(claims: Sequence[ClaimedOutput]) -> bool:
+    """Whether parts of an element overflow, so that the order of their sum decides between an infinity and NaN.
+
+    Not every row of an output is computed in float64, so those that are speak for the others.
+    """
+    return any(bool(np.isinf(claim.bound).any()) for claim in claims)
+
+
+def _beyond(name: str, found: Array, expected: Array, bound: Exact, *, overflows: bool) -> Difference | None:
+    """The first element that is further from the expected one than its bound.
+
+    Equal infinities and NaNs agree; if sums overflow, any infinities and NaNs do.
+    """
     ours, theirs = found.astype(np.float64), expected.astype(np.float64)
     with np.errstate(invalid="ignore"):
         near = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs)) | (np.abs(ours - theirs) <= bound)
+        near |= overflows & ~np.isfinite(ours) & ~np.isfinite(theirs)
     if near.all():
         return None
     at = tuple(int(axis[0]) for axis in np.nonzero(~near))

@@ -36,7 +36,6 @@ from argus.runtime.cpu.launch import (
     view_of,
 )
 from argus.runtime.cpu.validate import (
-    LARGEST,
     SECONDS,
     SEEDS,
     Emitted,
@@ -45,6 +44,7 @@ from argus.runtime.cpu.validate import (
     every_text,
     is_exact,
     seeds_of,
+    small_numbers,
     unit,
 )
 from argus.verifier.claimed_formulas import claimed_outputs
@@ -130,9 +130,7 @@ def _inputs(program: Program, sizes: Mapping[str, int], seed: int) -> dict[str, 
     """Small numbers, which may be added in any order, and integers that are as promised. Raises ArgusError (E402)."""
     random = np.random.default_rng(seed)
     made = {
-        buffer.name: random.integers(-LARGEST, LARGEST + 1, _shape(buffer, sizes, program))
-        .astype(np.float32)
-        .astype(buffer.dtype.numpy)
+        buffer.name: small_numbers(random, _shape(buffer, sizes, program), np.dtype(buffer.dtype.numpy))
         for buffer in program.parameters
     }
     return made | promised_integers_of_program(program, sizes, seed)

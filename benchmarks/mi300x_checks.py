@@ -22,6 +22,7 @@ from argus.runtime.kernel_cache import build_cached, build_program_cached, verif
 from argus.runtime.programs import LoadedProgram, load_program
 from argus.runtime.run import inputs_of, tensors_read, tensors_written
 from argus.runtime.run_references import compare_run
+from argus.runtime.sandbox.user_reference import Oracle
 from argus.verifier.loader import load as load_file
 from argus.verifier.reference import Comparison
 from benchmarks.corpus_cases import meets
@@ -139,9 +140,18 @@ def kernel_rows(device: Device, family: str, configs: Sequence[str], *, few: boo
             yield about | {"trouble": str(problem).splitlines()[0], "right": False}
 
 
-def product(A: Array, B: Array) -> Array:
-    """What programs of products compute, which claim no formula: A @ B^T."""
-    return A @ B.swapaxes(-1, -2)
+def product_of(made: Program) -> Oracle | None:
+    """What a program of products of A and B computes, which claims no formula; None for other programs."""
+    of = {each.name: each.shape for each in made.parameters}
+    if of.keys() != {"A", "B", "C"}:
+        return None
+    a_transposed, b_transposed = of["A"][-1] is of["C"][-2], of["B"][-1] is of["C"][-1]
+
+    def product(A: Array, B: Array) -> Array:
+        left = A.swapaxes(-1, -2) if a_transposed else A
+        return left @ (B if b_transposed else B.swapaxes(-1, -2))
+
+    return product
 
 
 def inputs_for(made: Kernel | Program, sizes: Sizes, height: int) -> dict[str, Array]:
@@ -179,7 +189,7 @@ def checked(
     finally:
         for each in zoned.values():
             device.free(each.whole)
-    reference = product if isinstance(made, Program) and {"A", "B", "C"} == set(arrays) else None
+    reference = product_of(made) if isinstance(made, Program) else None
     comparison, uncompared = compare_run(made, arrays, found, 0, reference, (), sizes)
     return {
         "sizes": dict(sizes),

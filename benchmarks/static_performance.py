@@ -160,9 +160,12 @@ def ladders(limits: Limits) -> Row:
     result: Row = {}
     done = over_cases(_step, [f"{t}: {name}" for t, (_, steps) in LADDERS.items() for name, *_ in steps], limits)
     for title, (_, steps) in LADDERS.items():
-        rows = [row for row in done.rows if row["ladder"] == title]
+        rows = [
+            {name: value for name, value in row.items() if name != "ladder"}
+            for row in done.rows
+            if row["ladder"] == title
+        ]
         for row in rows:
-            del row["ladder"]
             shown = f"{row['published']} published, {row['predicted']} predicted, limited by {row['limit']}"
             print(f"{title}: {row['step']}: {shown}")
         if len(rows) == len(steps):

@@ -91,9 +91,9 @@ def attention_varlen(
     none.
 
     causal: query s of a sequence sees its keys t <= s + T_b - S_b, the last query all. Where a query sees no key the
-    result is 0 and the log-sum-exp -inf. scale, return_lse (here (H, S)) and unproved: as for `argus.attention`. What
-    rows hold beyond a sequence's own, up to 127 of them, has to be finite, of v, and for a gradient of all operands
-    and of the gradient of the result: it is multiplied by 0.
+    result is 0 and the log-sum-exp -inf. scale, return_lse (here (H, S)) and unproved: as for `argus.attention`. NaN
+    or infinity in rows of one sequence reach no other one, nor its gradients; within a sequence, in values that a query
+    does not see, they may reach it.
 
     max_seqlen_k: no sequence has more keys; for the gradient alone, which takes time for each 128 keys of the longest
     sequence. By default max_seqlen_q, if one tensor gives the offsets of both, else T.

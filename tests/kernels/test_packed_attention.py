@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from types import ModuleType
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from attrs import evolve
+from ml_dtypes import bfloat16
 
+from argus.core.ir import Kernel
 from argus.core.query import Budget
-from argus.core.verdict import Proved
+from argus.core.verdict import Proved, Unknown
+from argus.interp.interpret import interpret
 from argus.kernels.packed_attention import CONFIGS, FAMILIES, choose
 from argus.kernels.schedules import attention as problem
 from argus.kernels.schedules import attention_hopper as hopper
 from argus.kernels.schedules import attention_packed as packed
 from argus.language import sm_90a
-from argus.runtime.cpu.validate import validate
+from argus.runtime.cpu.validate import run_text, validate
 from argus.verifier.kernel import verify
 from tests.kernels.twins import twin
 
+Array = npt.NDArray[Any]
 OF_NAME = {family.name: family for families in FAMILIES.values() for family in families.values()}
 ALL = [(name, config) for name in OF_NAME for config in CONFIGS[128]]
 
@@ -47,16 +55,65 @@ def test_the_text_agrees_with_the_interpreter(name: str, config: str) -> None:
     assert all(each.right and each.elements for each in found.trials), found
 
 
+def packed_rows(lengths: tuple[int, ...], heads: int, after: int) -> Array:
+    """Rows of 64 random elements of sequences, (heads, rows, elements), with NaN and infinity from `after` on."""
+    rows = np.random.default_rng(heads).standard_normal((heads, sum(lengths), 64))
+    rows[:, after::2], rows[:, after + 1 :: 2] = np.nan, np.inf
+    return rows.astype(bfloat16)
+
+
+def of_neighbours(name: str, kernel: Kernel) -> dict[str, Array]:
+    """What the interpreter or the emitted text gives for two sequences, the second one of NaN and infinity."""
+    queries, keys, heads = (30, 40), (70, 50), 2
+    starts_q, starts_k = (np.array([0, *accumulate(each)], np.int32) for each in (queries, keys))
+    arrays = {
+        "Q": packed_rows(queries, heads, queries[0]),
+        "K": packed_rows(keys, 1, keys[0]),
+        "V": packed_rows(keys, 1, keys[0]),
+        "O": np.full((sum(queries), heads, 64), np.nan, bfloat16),
+        "LSE": np.full((heads, sum(queries)), np.nan, np.float32),
+        "scale": np.array([64**-0.5 / np.log(2)], np.float32),
+        "starts_q": starts_q,
+        "starts_k": starts_k,
+    }
+    sizes = {"H": heads, "S": sum(queries), "G": 1, "T": sum(keys), "N": 3, "sequences": 2, "longest": max(queries)}
+    found = (
+        interpret(kernel, *arrays.values(), given_sizes=sizes)
+        if name == "interpreter"
+        else run_text(kernel, arrays, sizes)
+    )
+    return {key: found[key] for key in ("O", "LSE")}
+
+
+@pytest.mark.parametrize("config", ["full", pytest.param("causal", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("run_by", ["interpreter", pytest.param("text", marks=pytest.mark.nightly)])
+def test_what_a_neighbour_holds_reaches_no_other_sequence(run_by: str, config: str) -> None:
+    few = evolve(OF_NAME["packed_64"], target=evolve(sm_90a, processors=2))
+    found = of_neighbours(run_by, few.trace(config))
+    assert np.isfinite(found["O"][:30].astype(np.float32)).all()
+    assert np.isfinite(found["LSE"][:, :30]).all()
+
+
+@pytest.mark.nightly
+def test_rows_of_a_neighbour_are_not_multiplied_by_zero() -> None:
+    """Without an end, values of the sequence after are multiplied by weights of 0: what holds NaN gives NaN."""
+    few = evolve(OF_NAME["packed_64"], target=evolve(sm_90a, processors=2))
+    made = twin(few, "full", *EDITS["values to the end of all"])
+    assert np.isnan(of_neighbours("interpreter", made)["O"][:30].astype(np.float32)).all()
+    verdict = verify(made, solver="z3", budget=evolve(Budget(), runs=0)).verdict
+    assert isinstance(verdict, Unknown)
+    assert "rows of `V` that belong together" in verdict.reason
+
+
 EDITS: dict[str, tuple[ModuleType, tuple[str, str]]] = {
     "queries from one row further": (packed, ("self.Q[h].rows(q)", "self.Q[h].rows(q + 1)")),
     "keys from one row further": (packed, ("self.K[g].rows(k)", "self.K[g].rows(k + 1)")),
-    "values of the sequence after": (packed, ("self.V[g].rows(k)", "self.V[g].rows(scalar(self.starts_k[b + 1]))")),
+    "values of the sequence after": (packed, ("self.V[g].rows(k, k_end)", "self.V[g].rows(k_end, k_end + k_end - k)")),
+    "values to the end of all": (packed, ("self.V[g].rows(k, k_end)", "self.V[g].rows(k)")),
+    "values to one before the last": (packed, ("self.V[g].rows(k, k_end)", "self.V[g].rows(k, k_end - 1)")),
     "keys of the sequence before its own": (
         packed,
-        (
-            "ends_of(self.starts_q, b), scalar(self.starts_k[b])",
-            "ends_of(self.starts_q, b), scalar(self.starts_k[b - 1])",
-        ),
+        ("self.K[g].rows(k)", "self.K[g].rows(scalar(self.starts_k[b - 1]))"),
     ),
     "keys to the end of all": (
         packed,

@@ -99,6 +99,38 @@ def wanted_of(given: dict[str, Matrix], starts_q: Matrix, starts_k: Matrix, *, c
     return found
 
 
+def operands(
+    queries: tuple[int, ...], keys: tuple[int, ...], heads: int, groups: int, width: int
+) -> tuple[dict[str, Matrix], Matrix, Matrix]:
+    """Random rows of each operand, (rows, heads, elements), and the offsets of queries and of keys."""
+    random = np.random.default_rng(1)
+    rows = {"Q": (sum(queries), heads), "K": (sum(keys), groups), "V": (sum(keys), groups), "dO": (sum(queries), heads)}
+    given = {name: random.standard_normal((*shape, width)).astype(bfloat16) for name, shape in rows.items()}
+    return given, starts_of(queries), starts_of(keys)
+
+
+def interpreted(
+    given: dict[str, Matrix], forward: dict[str, Matrix], starts: tuple[Matrix, Matrix], config: str
+) -> dict[str, Matrix]:
+    """The gradients that the interpreter computes. forward: the output and the log-sum-exp."""
+    (rows, heads, width), (starts_q, starts_k) = given["Q"].shape, starts
+    kernels, padded = FAMILIES[bf16][width], -(-rows // 64) * 64
+    sums = [np.full((heads, padded), np.nan, np.float32) for _ in range(2)]
+    out, lse = forward["O"].astype(bfloat16), forward["LSE"].astype(np.float32)
+    made = interpret(kernels.rows.trace("packed"), out, given["dO"], lse, *sums)
+    turned = {name: given[name].swapaxes(0, 1).copy() for name in given}
+    scale = np.array([width**-0.5 / np.log(2)], np.float32)
+    common = (*(turned[name] for name in ("Q", "K", "V", "dO")), made["L"], made["Delta"], scale, starts_q, starts_k)
+    longest_q, longest_k = (int(np.diff(each).max()) for each in starts)
+    sizes = {"sequences": len(starts_q) - 1, "longest_q": longest_q, "longest_k": longest_k}
+    blank = {name: np.full_like(given[name[1:]], np.nan) for name in NAMES}
+    found: dict[str, Matrix] = {}
+    for template, outputs in kernels.gradients:
+        found |= interpret(template.trace(config), *common, *(blank[name] for name in outputs), given_sizes=sizes)
+    return found
+
+
+NAMES = ("dQ", "dK", "dV")
 MIXES = [
     ((3, 0, 70, 5), (9, 4, 0, 131), 2, 1, 64),
     pytest.param((66, 2, 40), (20, 3, 70), 1, 1, 64, marks=pytest.mark.nightly),
@@ -112,45 +144,55 @@ MIXES = [
 def test_the_interpreter_computes_gradients_of_each_sequence(
     queries: tuple[int, ...], keys: tuple[int, ...], heads: int, groups: int, width: int, config: str
 ) -> None:
-    rows, random = sum(queries), np.random.default_rng(1)
-    shapes = {"Q": (rows, heads), "K": (sum(keys), groups), "V": (sum(keys), groups), "dO": (rows, heads)}
-    given = {name: random.standard_normal((*shape, width)).astype(bfloat16) for name, shape in shapes.items()}
-    starts_q, starts_k = starts_of(queries), starts_of(keys)
+    given, starts_q, starts_k = operands(queries, keys, heads, groups, width)
     wanted = wanted_of(given, starts_q, starts_k, causal=config == "causal")
-    kernels, padded = FAMILIES[bf16][width], -(-rows // 64) * 64
-    sums = [np.full((heads, padded), np.nan, np.float32) for _ in range(2)]
-    out, lse = wanted["O"].astype(bfloat16), wanted["LSE"].astype(np.float32)
-    made = interpret(kernels.rows.trace("packed"), out, given["dO"], lse, *sums)
-    turned = {name: given[name].swapaxes(0, 1).copy() for name in given}
-    scale = np.array([width**-0.5 / np.log(2)], np.float32)
-    common = (*(turned[name] for name in ("Q", "K", "V", "dO")), made["L"], made["Delta"], scale, starts_q, starts_k)
-    sizes = {"sequences": len(queries), "longest_q": max(queries), "longest_k": max(keys)}
-    blank = {name: np.full_like(given[name[1:]], np.nan) for name in ("dQ", "dK", "dV")}
-    found: dict[str, Matrix] = {}
-    for template, outputs in kernels.gradients:
-        found |= interpret(template.trace(config), *common, *(blank[name] for name in outputs), given_sizes=sizes)
+    found = interpreted(given, wanted, (starts_q, starts_k), config)
 
-    for name in ("dQ", "dK", "dV"):
+    for name in NAMES:
         worst = np.abs(found[name].astype(np.float64) - wanted[name]).max()
         assert worst < 2**-6 * max(1, np.abs(wanted[name]).max()), name
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("config", MASKS)
+def test_what_a_neighbour_holds_reaches_no_other_sequence(config: str) -> None:
+    given, starts_q, starts_k = operands((30, 40), (70, 50), 2, 1, 64)
+    wanted = wanted_of(given, starts_q, starts_k, causal=config == "causal")
+    for name, first in {"Q": 30, "dO": 30, "K": 70, "V": 70}.items():
+        given[name][first::2], given[name][first + 1 :: 2] = np.nan, np.inf
+    wanted["O"][30:], wanted["LSE"][:, 30:] = np.nan, np.nan
+    found = interpreted(given, wanted, (starts_q, starts_k), config)
+
+    for name, end in {"dQ": 30, "dK": 70, "dV": 70}.items():
+        own = wanted[name][:end]
+        assert np.abs(found[name][:end].astype(np.float64) - own).max() < 2**-6 * max(1, np.abs(own).max()), name
+
+
 QUERIES, KEYS, ROWS = (FAMILIES[bf16][64].queries, FAMILIES[bf16][64].keys, FAMILIES[bf16][64].rows)
+OF_QUERIES, OF_KEYS = "tensor[h].rows(*ends_of(self.starts_q, b))", "tensor[g].rows(*ends_of(self.starts_k, b))"
 EDITS: dict[str, tuple[Template, ModuleType, tuple[str, str]]] = {
     "keys of the sequence after": (
         KEYS,
         packed,
-        ("tensor[g].rows(ends_of(self.starts_k, b)[0])", "tensor[g].rows(ends_of(self.starts_k, b)[1])"),
+        (OF_KEYS, "tensor[g].rows(ends_of(self.starts_k, b)[1], self.K.shape[1])"),
     ),
+    "keys to the end of all": (QUERIES, packed, (OF_KEYS, "tensor[g].rows(ends_of(self.starts_k, b)[0])")),
     "queries from one row further": (
         QUERIES,
         packed,
-        ("tensor[h].rows(ends_of(self.starts_q, b)[0])", "tensor[h].rows(ends_of(self.starts_q, b)[0] + 1)"),
+        (OF_QUERIES, "tensor[h].rows(ends_of(self.starts_q, b)[0] + 1, ends_of(self.starts_q, b)[1])"),
     ),
-    "queries by the offsets of keys": (
+    "queries by the offsets of keys": (KEYS, packed, (OF_QUERIES, "tensor[h].rows(*ends_of(self.starts_k, b))")),
+    "queries to the end of all": (KEYS, packed, (OF_QUERIES, "tensor[h].rows(ends_of(self.starts_q, b)[0])")),
+    "queries without the last one": (
         KEYS,
         packed,
-        ("tensor[h].rows(ends_of(self.starts_q, b)[0])", "tensor[h].rows(ends_of(self.starts_k, b)[0])"),
+        (OF_QUERIES, "tensor[h].rows(ends_of(self.starts_q, b)[0], ends_of(self.starts_q, b)[1] - 1)"),
+    ),
+    "queries of the sequence after are counted": (
+        KEYS,
+        packed,
+        (OF_QUERIES, "tensor[h].rows(ends_of(self.starts_q, b)[0], self.Q.shape[1])"),
     ),
     "a tile of dQ that is stored whole": (
         QUERIES,
@@ -162,15 +204,8 @@ EDITS: dict[str, tuple[Template, ModuleType, tuple[str, str]]] = {
         packed,
         ("gradients[:, g].rows(*ends_of(self.starts_k, b))", "gradients[:, g].rows(*ends_of(self.starts_q, b))"),
     ),
-    "queries of the sequence after are counted": (KEYS, of_keys, (" & (q < own.seen.queries)", "")),
-    "the first query of the sequence after is counted": (
-        KEYS,
-        of_keys,
-        ("(q < own.seen.queries)", "(q <= own.seen.queries)"),
-    ),
-    "the last block is not masked": (KEYS, of_keys, ("(m + 1) * bm >", "m * bm >")),
     "a masked block too few": (KEYS, blocks, ("+ keys - 1, queries)", "+ keys - 1 - queries, queries)")),
-    "mask of keys off by one": (KEYS, of_keys, ("own.seen.sees(q, key) & ", "own.seen.sees(q + 1, key) & ")),
+    "mask of keys off by one": (KEYS, of_keys, ("own.seen.sees(q, key)", "own.seen.sees(q + 1, key)")),
     "mask of queries off by one": (QUERIES, of_queries, ("n * self.cfg.bn + t)", "n * self.cfg.bn + t - 1)")),
     "sums of another head": (
         KEYS,

@@ -15,6 +15,7 @@ from argus.core.check.parts import claim_views, expressions, views
 from argus.core.check.programs import check_program
 from argus.core.check.reads import check_reads, indirect_tags, read_arrays, read_terms
 from argus.core.check.scopes import check_scopes
+from argus.core.check.unended_rows import ends_rows, unended_rows
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.ir import Kernel, Policy, walk
 from argus.core.span import Span
@@ -25,6 +26,7 @@ __all__ = [
     "check_program",
     "check_thread_count",
     "claim_views",
+    "ends_rows",
     "expressions",
     "formula_claims",
     "has_masks",
@@ -32,6 +34,7 @@ __all__ = [
     "masks_by_range",
     "read_arrays",
     "read_terms",
+    "unended_rows",
     "views",
 ]
 

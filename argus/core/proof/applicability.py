@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import frozen
 
-from argus.core.check import expressions, has_masks
+from argus.core.check import ends_rows, expressions, has_masks
 from argus.core.index import Read
 from argus.core.ir import (
     Arrive,
@@ -115,7 +115,7 @@ def kernel_features(kernel: Kernel) -> Features:
         matrices=any(isinstance(s, Copy) and _copies_matrices(s) for s in stmts),
         budgets=kernel.roles is not None and any(role.registers is not None for role in kernel.roles.roles),
         maps=has(Edit) or any(isinstance(s, Copy) and s.through is not None for s in stmts),
-        masks=has_masks(kernel),
+        masks=has_masks(kernel) or ends_rows(kernel),
     )
 
 

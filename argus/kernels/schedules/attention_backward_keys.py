@@ -259,11 +259,7 @@ def weights_of(problem: Problem, scores: Fragment, own: Tile, at: tuple[Int, int
     weights[:] = exp2(fma(weights, own.scale, -sums))
     t, r = weights.index
     q, key = m * bm + r, own.key0 + t
-    if problem.packed:  # what follows the sequence's queries is of other sequences
-        last = (m + 1) * bm > own.seen.queries
-        with when((m < own.clear) | last if problem.causal else last):
-            weights[:] = where(own.seen.sees(q, key) & (q < own.seen.queries), weights, 0.0)
-    elif problem.causal:
+    if problem.causal:  # of rows beyond the queries, all other factors are zeros
         with when(m < own.clear):
             weights[:] = where(own.seen.sees(q, key), weights, 0.0)
     return weights

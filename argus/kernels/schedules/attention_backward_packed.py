@@ -75,12 +75,12 @@ class PackedBackward:
         return SeenBlocks(q_end - q, k_end - k, self.causal)
 
     def of_query_head(self, tensor: Tensor, b: Int, h: Int) -> Tensor:
-        """The rows of Q, dO, L or Delta for one head of a sequence, and what follows them."""
-        return tensor[h].rows(ends_of(self.starts_q, b)[0])
+        """The rows of Q, dO, L or Delta for one head of a sequence; zeros follow: 0 times a neighbour's NaN is NaN."""
+        return tensor[h].rows(*ends_of(self.starts_q, b))
 
     def of_key_head(self, tensor: Tensor, b: Int, g: Int) -> Tensor:
-        """The rows of K, or V, for one head of a sequence, and what follows them."""
-        return tensor[g].rows(ends_of(self.starts_k, b)[0])
+        """The rows of K, or V, for one head of a sequence, followed by zeros."""
+        return tensor[g].rows(*ends_of(self.starts_k, b))
 
     def stored_queries(self, dQ: Tensor, b: Int, h: Int) -> Tensor:
         """The rows of the gradients of queries for one head of a sequence."""

@@ -111,11 +111,11 @@ class PackedAttention:
 
     def head(self, b: Int, h: Int) -> Head:
         """Head h of sequence b."""
-        g, (q, q_end), k = h // self.group, ends_of(self.starts_q, b), scalar(self.starts_k[b])
+        g, (q, q_end), (k, k_end) = h // self.group, ends_of(self.starts_q, b), ends_of(self.starts_k, b)
         return Head(
             self.Q[h].rows(q),
             self.K[g].rows(k),
-            self.V[g].rows(k),
+            self.V[g].rows(k, k_end),  # zeros follow: 0 times a neighbour's NaN is NaN
             self.O[:, h].rows(q, q_end),
             self.LSE[h].rows(q, q_end),
             self.seen(b),

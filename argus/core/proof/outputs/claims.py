@@ -9,7 +9,7 @@ from typing import assert_never
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.check import has_masks, indirect_tags
+from argus.core.check import ends_rows, has_masks, indirect_tags, unended_rows
 from argus.core.index import Index
 from argus.core.index_text import show
 from argus.core.ir import (
@@ -18,6 +18,7 @@ from argus.core.ir import (
     Distinct,
     Equal,
     Equals,
+    Kernel,
     Mma,
     Order,
     Products,
@@ -123,6 +124,24 @@ def assertion_obligations(flow: ValueFlow, proofs: Proofs, *, masked: bool) -> I
         )
         first = flow.timeline.kernel.body[0]
         yield Obligation("I25", what, first, algebra.FALSE, unknown=reason)
+    yield from _own_rows_obligations(flow.timeline.kernel)
+
+
+def _own_rows_obligations(kernel: Kernel) -> Iterator[Obligation]:
+    """I25: where a factor of a product is 0 for rows of others, so are these: 0 times a NaN that they hold is NaN."""
+    if not has_masks(kernel) and not ends_rows(kernel):
+        return
+    for copy in unended_rows(kernel):
+        name = copy.source.buffer.name
+        yield Obligation(
+            "I25",
+            f"products sum over rows of `{name}` that belong together, or zeros",
+            copy,
+            algebra.FALSE,
+            unknown=f"the rows of `{name}` that a product sums over have no end, and what follows is multiplied by 0, "
+            "which is not 0 if it holds NaN",
+            instead=f"give the rows of `{name}` an end, from where on zeros are read: `{name}.rows(start, stop)`",
+        )
 
 
 def _claim(flow: ValueFlow, proofs: Proofs, step: Step, stmt: Assert) -> Iterator[Obligation]:

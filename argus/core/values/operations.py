@@ -74,10 +74,6 @@ def _exactly_philox(*args: Fraction) -> Fraction:
     return Fraction(int(ELEMENT_OPS["philox"].meaning(*(np.asarray(int(each)) for each in args))))
 
 
-def _ceiling(a: Expr) -> Expr:
-    return fn("neg", fn("floor", fn("neg", a)))
-
-
 def _whole(a: float) -> bool:
     return abs(a - np.rint(a)) < CLOSE
 
@@ -131,7 +127,7 @@ _ENTRIES = (
     _one("cos", lambda a: _FLOAT(np.cos(a))),
     _one("erf", lambda a: _FLOAT(ELEMENT_OPS["erf"].meaning(np.asarray(a)))),
     _one("floor", lambda a: _FLOAT(np.floor(a)), lambda a: Fraction(floor(a)), None, _whole),
-    _one("ceil", lambda a: _FLOAT(np.ceil(a)), lambda a: Fraction(ceil(a)), _ceiling, _whole),
+    _one("ceil", lambda a: _FLOAT(np.ceil(a)), lambda a: Fraction(ceil(a)), None, _whole),
     _one("round", lambda a: _FLOAT(np.rint(a)), lambda a: Fraction(round(a)), None, _between),
     _one(
         "round_bf16",

@@ -45,7 +45,14 @@ from argus.core.dsl.claims import (
 from argus.core.dsl.clusters import cluster, tma
 from argus.core.dsl.contributions import assert_products, every
 from argus.core.dsl.control import block_id, loop, otherwise, remap_xcd, when
-from argus.core.dsl.copies.choose_atom import global_load, global_store, ld_global_b16, ld_global_b32, st_global_b16
+from argus.core.dsl.copies.choose_atom import (
+    global_load,
+    global_store,
+    ld_global_b8,
+    ld_global_b16,
+    ld_global_b32,
+    st_global_b16,
+)
 from argus.core.dsl.copies.copy import copy, load
 from argus.core.dsl.copies.thread_layouts import (
     all_to_each,
@@ -223,6 +230,7 @@ __all__ = [
     "interleave",
     "kernel",
     "last_lane",
+    "ld_global_b8",
     "ld_global_b16",
     "ld_global_b32",
     "ldmatrix",

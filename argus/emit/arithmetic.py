@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from argus.core.dtype import DType, e4m3, e4m3fnuz, e5m2fnuz, f32, i8, i32
+from argus.core.dtype import DType, e4m3, e4m3fnuz, e5m2fnuz, f32, i32
 from argus.core.elementwise import ELEMENT_OPS, INTEGER_OPS
 from argus.core.span import Span
 from argus.emit.faults import not_built
@@ -54,8 +54,6 @@ def converted(typed: Typed, dtype: DType) -> str:
         raise not_built(f"a conversion to {dtype}")
     if own in _ONLY_MULTIPLIED:
         raise not_built(f"a conversion of {own}, a type of matrix products alone")
-    if dtype == i8 and own is not None and own.family == "float":
-        raise not_built(f"a conversion of {own} to i8")
     text = widened(typed) if own == e4m3 else text
     return f"to_{dtype}({text})" if dtype in _EIGHT else f"({c_type(dtype)}){text}"
 

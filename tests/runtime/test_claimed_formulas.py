@@ -56,6 +56,7 @@ SIZES = {
     "formula_arg_max_running": {"M": 20, "N": 30},
     "formula_arg_max_of_a_row": {"R": 5, "N": 300},
     "formula_arg_max_in_integers": {"R": 5, "N": 300},
+    "formula_arg_max_in_64_bits": {"M": 20, "N": 30},
     "formula_arg_max_running_with_nan": {"M": 20, "N": 30},
     "formula_bias_in_place": {"M": 20, "N": 30},
     "formula_carried_decay": {"M": 20, "N": 30},
@@ -101,6 +102,7 @@ SIZES = {
     "formula_sums_of_sequences_without_rows": {"T": 20, "N": 40, "S": 15, "B": 14},
 }
 TWINS = {
+    "formula_half_truths": {"M": 20, "N": 30},
     "formula_sums_from_the_end_stored_from_the_start": {"R": 3, "N": 30},
     "formula_dropout_of_one_word": {"N": 1540, "T": 96},
     "formula_masks_and_places_of_a_block": {"N": 1537},

@@ -39,6 +39,7 @@ global_store = (*gfx942.global_store, *sm_90a.st_global)
 
 ld_global_b16, st_global_b16 = sm_90a.ld_global[0], sm_90a.st_global[0]
 """Loads and stores of single 16-bit elements, for rows of any alignment."""
+ld_global_b8, st_global_b8 = sm_90a.ld_global_b8, sm_90a.st_global_b8
 ld_global_b32 = sm_90a.ld_global[1]
 """Loads of 4 bytes: of single numbers in fp32 from any place on."""
 

@@ -9,7 +9,7 @@ from typing import assert_never
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.dtype import DType, i32
+from argus.core.dtype import DType, bf16, f16, f32, i32
 from argus.core.elementwise import ELEMENT_OPS, REAL_NAMES
 from argus.core.index import Cond, Held, Index
 from argus.core.ir import (
@@ -33,10 +33,12 @@ from argus.core.ir.element_walk import children, dtype_of, nodes
 from argus.core.proof.dataflow.flattened_views import FlattenedView
 from argus.core.proof.values.held.tables import Tables
 from argus.core.proof.values.held.terms import chosen, extremum, number, unknown
-from argus.core.values.expr import Expr, compare, element, expr, fn
+from argus.core.values.expr import Choose, Expr, Fn, Number, Whole, compare, element, expr, fn
 from argus.core.values.limits import clamped
 from argus.core.walk import mentions, substitute
 
+_WHOLE = {f32: 1 << 24, f16: 1 << 11, bf16: 1 << 8}
+"""Integers up to here are numbers of a type of floats."""
 _EXACT = ("max", "min")
 """Operations on integers that do not wrap around."""
 
@@ -72,7 +74,7 @@ class Elements:
                 if _widens(dtype_of(arg), dtype):
                     return found
                 if dtype.family != "float":
-                    return fn(f"to {dtype}", found)
+                    return self._as_integer(found, dtype_of(arg) or self.dtype, dtype)
                 if dtype_of(arg) != dtype:
                     self.rounds(dtype, found)
                 return found
@@ -82,6 +84,25 @@ class Elements:
                 return self._chosen(test, self.of(then), self.of(other))
             case _:
                 assert_never(elem)
+
+    def _as_integer(self, found: Expr, given: DType, dtype: DType) -> Expr:
+        """A number of one type as an integer: itself, if it is one that both types have."""
+        most = min(int(dtype.greatest), _WHOLE.get(given, 0))
+        if most and self._is_whole(found, most):
+            return found
+        return fn(f"to {dtype}" if given == f32 else f"to {dtype} from {given}", found)
+
+    def _is_whole(self, of: Expr, most: int) -> bool:
+        """Whether a value is an integer of at most this size: one that is chosen among such."""
+        match of:
+            case Number(value=value):
+                return value.denominator == 1 and abs(value) <= most
+            case Whole(index=index):
+                return self.holds(algebra.all_of((algebra.le(-most, index), algebra.le(index, most))))
+            case Choose(then=one, other=other) | Fn(name="max" | "min", args=(one, other)):
+                return self._is_whole(one, most) and self._is_whole(other, most)
+            case _:
+                return False
 
     def _operation(self, name: str, dtype: DType, args: Sequence[Expr]) -> Expr:
         if dtype.family == "float":

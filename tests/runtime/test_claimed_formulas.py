@@ -57,6 +57,7 @@ SIZES = {
     "formula_arg_max_of_a_row": {"R": 5, "N": 300},
     "formula_arg_max_in_integers": {"R": 5, "N": 300},
     "formula_arg_max_in_64_bits": {"M": 20, "N": 30},
+    "formula_any_of_bytes": {"M": 20, "N": 3},
     "formula_arg_max_running_with_nan": {"M": 20, "N": 30},
     "formula_bias_in_place": {"M": 20, "N": 30},
     "formula_carried_decay": {"M": 20, "N": 30},
@@ -159,6 +160,7 @@ COMPARED = {
 """The elements that are compared, where those are not all."""
 NOT_AT_RANDOM = {
     *("formula_elements_at_the_threshold_left_out", "formula_arg_max_of_the_last", "formula_arg_max_of_a_row_last"),
+    "formula_any_of_bytes_but_the_last",
     *("formula_column_after_the_last", "formula_checked_choice_but_for_the_last"),
 }
 """Twins that differ only where elements of a row are equal, an integer is large, or the formula infinite; random ones

@@ -21,7 +21,7 @@ from argus.core.proof.values.held.between import coordinate, over_element
 from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Held, Stored, interpreted
-from argus.core.proof.values.held.places_of_extrema import as_places
+from argus.core.proof.values.held.places_of_extrema import as_integers
 from argus.core.proof.values.held.roundings import in_words
 from argus.core.proof.values.held.single_terms import with_single_terms
 from argus.core.proof.values.held.unnamed import unnamed_reasons
@@ -171,7 +171,7 @@ def _difference(flow: Flow, case: Stored, claim: Equals, at: Sequence[Sym], orde
         value, wanted = known.simplified(value), known.simplified(wanted)
     if _equal_by_names(known, value, wanted) or known.equal(value, wanted):
         return ""
-    placed = as_places(value, wanted, known)
+    placed = as_integers(value, wanted, known)
     if placed is not None and known.equal(placed, wanted):
         return ""
     if unnamed := unnamed_reasons(case.value):

@@ -12,21 +12,58 @@ from argus.core.values.numbers import is_number
 
 _LEAST = Fraction(1 << 20)
 """Numbers from here on may stand for no place."""
-_CONVERTED = ("to i32", "to i64")
-_WHOLE = 1 << 24
-"""f32 has all integers up to here."""
+_MOST = {"to i8": (1 << 7) - 1, "to i32": 1 << 24, "to i64": 1 << 24}
+"""The greatest integer that f32 and the type of a conversion have all integers up to."""
 
 
-def as_places(value: Expr, wanted: Expr, known: Known) -> Expr | None:
-    """A value that equals the wanted place of an extremum if the stored one does; None for values of other kinds."""
-    if not isinstance(wanted, Reduce) or wanted.where is not algebra.TRUE:
+def as_integers(value: Expr, wanted: Expr, known: Known) -> Expr | None:
+    """A value that equals the wanted one only if the stored one does; None if there is none of these kinds."""
+    if isinstance(value, Fn) and value.name in _MOST:
+        (inner,) = value.args
+        return inner if _is_chosen(inner) and _is_whole(wanted, _MOST[value.name], known) else None
+    if not isinstance(wanted, Reduce) or not _is_place(wanted, known):
         return None
-    top = extremum_whose_place(wanted)
-    if top is None or not is_number(top.body) or not known.holds(algebra.lt(wanted.low, wanted.high)):
-        return None
-    if isinstance(value, Fn) and value.name in _CONVERTED:
-        return _converted(value, wanted, known)
     return _without_greatest(value, wanted, known)
+
+
+def _is_place(of: Reduce, known: Known) -> bool:
+    """Whether it is the lowest place of an extremum of numbers that are there."""
+    top = extremum_whose_place(of)
+    there = of.where is algebra.TRUE and known.holds(algebra.lt(of.low, of.high))
+    return there and top is not None and is_number(top.body)
+
+
+def _is_whole(of: Expr, most: int, known: Known) -> bool:
+    """Whether a value is an integer of at most this size."""
+    match of:
+        case Number(value=value):
+            return value.denominator == 1 and abs(value) <= most
+        case Choose(then=one, other=other) | Fn(name="max" | "min", args=(one, other)):
+            return _is_whole(one, most, known) and _is_whole(other, most, known)
+        case Reduce(op="max" | "min") if _is_place(of, known):
+            return known.holds(algebra.all_of((algebra.le(-most, of.low), algebra.le(of.high, most))))
+        case Reduce(op="max" | "min", where=algebra.TRUE, body=body):
+            return known.holds(algebra.lt(of.low, of.high)) and _is_whole(body, most, known)
+        case _:
+            return False
+
+
+def _is_chosen(of: Expr) -> bool:
+    """Whether a value is one of some integers or infinities, chosen by tests, minima and maxima, and none is computed.
+
+    Such a choice is that of the rounded numbers, as rounding to f32 keeps their order; what f32 has is not rounded.
+    """
+    match of:
+        case Number(value=value):
+            return value.denominator == 1
+        case Whole() | Infinity():
+            return True
+        case Choose(then=one, other=other) | Fn(name="max" | "min", args=(one, other)):
+            return _is_chosen(one) and _is_chosen(other)
+        case Reduce(op="max" | "min", body=body):
+            return _is_chosen(body)
+        case _:
+            return False
 
 
 def _without_greatest(value: Expr, wanted: Reduce, known: Known) -> Expr | None:
@@ -42,22 +79,12 @@ def _without_greatest(value: Expr, wanted: Reduce, known: Known) -> Expr | None:
     return _with_infinity(value, greatest)
 
 
-def _converted(value: Fn, wanted: Reduce, known: Known) -> Expr | None:
-    """What is converted from f32 to an integer: minima and choices of integers, none of them computed.
-
-    Those up to 2^24 are what f32 has of them, and greater ones round to none below. So does +inf, where no place is.
-    """
-    (inner,) = value.args
-    fits = algebra.all_of((algebra.le(-_WHOLE, wanted.low), algebra.le(wanted.high, _WHOLE)))
-    return inner if _greatest(inner) is not None and known.holds(fits) else None
-
-
 def _greatest(of: Expr) -> Fraction | None:
     """The greatest number among what minima choose from; None if the value is computed in another way."""
     match of:
         case Number(value=value) if value.denominator == 1:
             return value
-        case Whole() | Infinity(sign=1):
+        case Whole():
             return Fraction(0)
         case Choose(then=one, other=other) | Fn(name="min", args=(one, other)):
             parts = _greatest(one), _greatest(other)

@@ -21,6 +21,7 @@ from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate,
 from argus.ops.constants import constant, factor
 from argus.ops.operands import Tensor, copy_aligned
 from argus.ops.targets import kernels_for
+from argus.ops.traced import traceable
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
 
@@ -71,6 +72,7 @@ def attention(
     deterministic: bool | None = None,
     unproved: Unproved = "refuse",
 ) -> tuple[Heads, Heads]: ...
+@traceable
 def attention(
     q: Heads,
     k: Heads,

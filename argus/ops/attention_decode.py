@@ -14,6 +14,7 @@ from argus.ops.call_path import Candidate, Plan, Traced, is_placed, launch, refu
 from argus.ops.constants import factor
 from argus.ops.operands import Tensor
 from argus.ops.targets import kernels_for
+from argus.ops.traced import traceable
 from argus.runtime.launch_gate import Unproved
 
 _CHUNK = 8
@@ -53,6 +54,7 @@ def attention_decode(
     return_lse: Literal[True],
     unproved: Unproved = "refuse",
 ) -> tuple[Pages, Pages]: ...
+@traceable
 def attention_decode(
     q: Pages,
     k_pages: Pages,

@@ -19,6 +19,7 @@ from argus.ops.constants import factor
 from argus.ops.offsets import check_offsets
 from argus.ops.operands import Tensor
 from argus.ops.targets import kernels_for
+from argus.ops.traced import traceable
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 
@@ -66,6 +67,7 @@ def attention_varlen(
     promises: Promises = "stop",
     unproved: Unproved = "refuse",
 ) -> tuple[Rows, Rows]: ...
+@traceable
 def attention_varlen(
     q: Rows,
     k: Rows,

@@ -101,18 +101,24 @@ MOST_INTERPRETED = 1 << 22
 
 
 def is_placed(tensor: Any) -> bool:  # noqa: ANN401 reason: torch's
-    """Whether operators take tensors of its device: GPUs, and the CPU, where kernels are interpreted."""
-    return tensor.is_cuda or getattr(tensor, "is_cpu", False)
+    """Whether operators take tensors of its device: GPUs, and the CPU, where kernels are interpreted.
+
+    Tensors without memory have a result that has none, by the registered operators.
+    """
+    return tensor.is_cuda or getattr(tensor, "is_cpu", False) or getattr(tensor, "is_meta", False)
 
 
 def _interpreted(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> Any:  # noqa: ANN401 reason: torch's
     """The result on the CPU: kernels pass the same gate, and the interpreter runs them."""
     first = operands[0]
+    refuse = refuser(plan.candidates[-1].family)
+    if not first.is_cpu:
+        refuse(f"operands are on {first.device}, where nothing is computed", "call `torch.ops.argus`")
     outs = tuple(first.new_empty(shape, dtype=dtype) for shape, dtype in plan.results)
     elements = sum(each.numel() for each in (*operands, *outs))
     if elements > MOST_INTERPRETED:
         message = f"{elements} elements on the CPU, where kernels are interpreted, expected at most {MOST_INTERPRETED}"
-        refuser(plan.candidates[-1].family)(message, "move the operands to a GPU: `.cuda()`")
+        refuse(message, "move the operands to a GPU: `.cuda()`")
     arrays = plan.named(*operands, *outs)
 
     def interpreted(candidate: Candidate) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from attrs import frozen
 
@@ -15,6 +15,7 @@ from argus.ops.operand_checks import Asked, check_operands
 from argus.ops.operands import Tensor, copy_aligned
 from argus.ops.targets import target_of
 from argus.ops.text_kernels import TextKernel
+from argus.ops.traced import traceable
 
 _BITS = {"torch.int32": 32, "torch.int64": 64}
 _COUNT = {bits: TextKernel(f"{COUNT}_{bits}", text, THREADS, early=True) for bits in _BITS.values()}
@@ -40,8 +41,7 @@ class Division:
         return max(1, -(-pairs // chunk)), chunk
 
 
-@frozen
-class ExpertOrder:
+class ExpertOrder(NamedTuple):
     """M = tokens * k assignments in the order of their experts; all in int32, contiguous, aligned to 16 bytes.
 
     Assignment `token * k + slot` is that of `topk_ids[token, slot]`. Within an expert they keep their order.
@@ -78,6 +78,7 @@ class ExpertOrder:
         return counts.reshape(ranks, counts.shape[0] // ranks)
 
 
+@traceable
 def expert_order(topk_ids: Tensor, experts: int, *, height: int | None = None) -> ExpertOrder:
     """Order the assignments of tokens to experts by expert: a counting sort in one launch, or two of many assignments.
 

@@ -19,6 +19,7 @@ from argus.ops.offsets import check_offsets
 from argus.ops.operand_checks import Asked, check_operands, check_same_types
 from argus.ops.operands import KINDS, Operand, Tensor, copy_aligned, operand_of
 from argus.ops.targets import kernels_for, target_of
+from argus.ops.traced import traceable
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
@@ -42,6 +43,7 @@ _MASKED = {"a": ("experts", "rows", "K"), "b": ("experts", "K", "N")}
 T = TypeVar("T", bound=Tensor)
 
 
+@traceable
 def grouped_matmul(
     a: T,
     b: Tensor,

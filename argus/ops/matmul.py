@@ -15,13 +15,16 @@ from argus.kernels.schedules.narrow import Narrow
 from argus.kernels.schedules.stream_cdna3 import Cdna3Stream
 from argus.language import Template
 from argus.ops import choice_f32, choice_gfx942
-from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate, torch
+from argus.ops.attention_gradient import is_wanted
+from argus.ops.broadcast import folded, is_folded, shape_of
+from argus.ops.call_path import Candidate, Plan, Traced, launch, load_candidate
 from argus.ops.choice import candidates, stored_or_modelled
 from argus.ops.choice_f32 import precision_of
 from argus.ops.choice_unaligned import is_for_unaligned, unaligned
 from argus.ops.element_types import no_kernel
 from argus.ops.operands import OperandPlan, Tensor, check, plan_operands, refuse
 from argus.ops.targets import Kernels, kernels_for, name_of, target_of
+from argus.ops.traced import registered, traceable
 from argus.runtime.dlpack import Exchangeable, from_torch, is_foreign, to_torch
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
@@ -79,6 +82,7 @@ E = TypeVar("E", bound=Exchangeable)
 def matmul(a: T, b: Tensor | Exchangeable, *, config: str | None = None, unproved: Unproved = "refuse") -> T: ...
 @overload
 def matmul(a: E, b: Tensor | Exchangeable, *, config: str | None = None, unproved: Unproved = "refuse") -> E: ...
+@traceable
 def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "refuse") -> Any:
     """a @ b for matrices (M, K) and (K, N), bf16 or f16, on an H100, H200 or MI300X; sums in fp32, a result of
     the same type. Of f32 on an H100 or H200: six products of parts in bf16, as exact as sums in f32, three after
@@ -86,13 +90,15 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
     become NaN, and parts below 2^-133 are lost.
 
     Either may be a batch, (Z, M, K) or (Z, K, N): all its products are one launch, and a single matrix is multiplied
-    with each of the other's batch. Other arrays with `__dlpack__` on GPUs, such as CuPy's and JAX's, pass through
-    torch without a copy, and the result has the type of `a`.
+    with each of the other's batch. Vectors and further axes of products broadcast as in `torch.matmul`: an operand
+    whose axes of products are expanded is copied, but for one matrix alone. Other arrays with `__dlpack__` on GPUs,
+    such as CuPy's and JAX's, pass through torch without a copy, and the result has the type of `a`.
 
-    It runs on the current stream of the tensors' device and does not support gradients. Operands are read in place if
-    they are row-major or column-major with rows (or columns) aligned to 16 bytes. An operand is copied first if it is
-    neither; if it is a batch `a`, `b` is one matrix, and the rows of `a` are not evenly spaced; if it is one
-    column-major `a` and `b` is a batch; or if it is not dense where the rows of a dense operand would not be aligned.
+    It runs on the current stream of the tensors' device. Its gradients, of any order, are products of the same kind.
+    Operands are read in place if they are row-major or column-major with rows (or columns) aligned to 16 bytes. An
+    operand is copied first if it is neither; if it is a batch `a`, `b` is one matrix, and the rows of `a` are not
+    evenly spaced; if it is one column-major `a` and `b` is a batch; or if it is not dense where the rows of a dense
+    operand would not be aligned.
     Rows of dense matrices that are not aligned are copied into longer rows by a launch of the same program, which is
     proved as a whole, or read element by element, as is expected to be faster.
     On an MI300X an operand is copied unless it is dense, row-major or column-major with columns aligned to 16 bytes.
@@ -125,7 +131,12 @@ def matmul(a: Any, b: Any, *, config: str | None = None, unproved: Unproved = "r
         own = [to_torch(each, name) if is_foreign(each) else each for each, name in ((a, "a"), (b, "b"))]
         found = matmul(*own, config=config, unproved=unproved)
         return from_torch(found, a) if is_foreign(a) else found
-    check(a, b, gradients=lambda: torch().is_grad_enabled())
+    check(a, b)
+    if is_wanted(a, b):
+        return registered("matmul")(a, b, config=config, unproved=unproved)
+    if not is_folded(a, b):
+        found = matmul(*folded(a, b), config=config, unproved=unproved)
+        return found.reshape(shape_of(a.shape, b.shape))
     kernels = kernels_for("matmul of f32", a) if precision else kernels_for("matmul", a)
     asked = None if config is None else (config if precision else _known(config, target_of(a)),)
     if precision:

@@ -21,6 +21,7 @@ from argus.ops.moe_gradient import Gradient, with_gradient
 from argus.ops.operand_checks import Asked, check_operands, check_same_types, check_shape
 from argus.ops.operands import KINDS, Tensor, copy_aligned
 from argus.ops.targets import kernels_for, target_of
+from argus.ops.traced import traceable
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.launch_gate import Unproved
 
@@ -49,6 +50,7 @@ SCALED: Mapping[str, Mapping[str, int]] = {
 T = TypeVar("T", bound=Tensor)
 
 
+@traceable
 def moe(
     x: T,
     w_gate_up: Tensor,

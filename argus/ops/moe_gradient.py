@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -64,18 +64,23 @@ def _forward(context: Any, x: Any, both: Any, down: Any, ids: Any, weights: Any,
 
 
 def _backward(context: Any, given: Any) -> tuple[Any, ...]:  # noqa: ANN401 reason: torch's
-    x, both, down, ids, weights = (each.detach() for each in context.saved_tensors)
-    of_x, of_both, of_down, _, of_weights, _ = context.needs_input_grad
+    operands = tuple(each.detach() for each in context.saved_tensors)
+    needed = context.needs_input_grad
     with use_solver(context.how.solver):
-        found = Rows.of(context.how, (x, both, down, ids, weights), given)
-        return (
-            found.of_x if of_x else None,
-            found.of_both() if of_both else None,
-            found.of_down() if of_down else None,
-            None,
-            _as_type(found.of_weights, weights.dtype) if of_weights else None,
-            None,
-        )
+        *found, of_weights = gradients_of(context.how, operands, given, (*needed[:3], needed[4]))
+        return *found, None, of_weights, None
+
+
+def gradients_of(how: Gradient, operands: tuple[Any, ...], given: Any, needed: Sequence[bool]) -> tuple[Any, ...]:  # noqa: ANN401 reason: torch's
+    """The gradients of x, w_gate_up, w_down and topk_weights, None where they are not needed, from all operands."""
+    found, dtype = Rows.of(how, operands, given), operands[4].dtype
+    of_x, of_both, of_down, of_weights = needed
+    return (
+        found.of_x if of_x else None,
+        found.of_both() if of_both else None,
+        found.of_down() if of_down else None,
+        _as_type(found.of_weights, dtype) if of_weights else None,
+    )
 
 
 @frozen

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol, Self, TypeVar
 
 from attrs import frozen
 
+from argus.ops.broadcast import common
 from argus.ops.call_path import is_placed, refuser
 
 KINDS = {"torch.bfloat16": "bf16", "torch.float16": "f16", "torch.float32": "f32"}
@@ -171,10 +171,9 @@ def copy_aligned(tensor: T) -> T:
     return made.clone() if made.data_ptr() % _CHUNK else made
 
 
-def check(a: Tensor, b: Tensor, *, gradients: Callable[[], bool]) -> None:
-    """Raises ArgusError (E401) unless the operands are matrices, or batches of them, that can be multiplied on one GPU.
-
-    gradients: whether gradients are enabled.
+def check(a: Tensor, b: Tensor) -> None:
+    """Raises ArgusError (E401) unless the operands are vectors, matrices, or batches of matrices, with any axes of
+    products, that can be multiplied on one device.
     """
     for name, tensor in (("a", a), ("b", b)):
         if not hasattr(tensor, "data_ptr"):
@@ -182,22 +181,18 @@ def check(a: Tensor, b: Tensor, *, gradients: Callable[[], bool]) -> None:
         if str(tensor.dtype) not in KINDS:
             known = " or ".join(KINDS)
             refuse(f"`{name}` expects elements of type {known}, found {tensor.dtype}", "convert it: `.bfloat16()`")
-        if len(tensor.shape) not in (_MATRIX, _BATCH):
-            message = f"`{name}` expects 2 or 3 axes, found {len(tensor.shape)}"
-            refuse(message, "flatten the leading axes: `.flatten(0, -3)`")
+        if not len(tensor.shape):
+            refuse(f"`{name}` expects at least 1 axis, found none", "multiply by a number with `*`")
         if not is_placed(tensor):
             refuse(f"`{name}` is on {tensor.device}, expected a GPU", "move it: `.cuda()`")
-        if tensor.requires_grad and gradients():
-            refuse(f"`{name}` requires a gradient, which this product lacks", "use `torch.no_grad()` or `.detach()`")
     if a.device != b.device:
         refuse(f"`a` is on {a.device} and `b` on {b.device}", "move one to the other's device")
     shapes = f"`a` is {tuple(a.shape)} and `b` {tuple(b.shape)}"
     if str(a.dtype) != str(b.dtype):
         refuse(f"`a` has elements of type {a.dtype} and `b` of {b.dtype}", "convert one")
-    if a.shape[-1] != b.shape[-2]:
+    if a.shape[-1] != b.shape[-2:][0]:
         refuse(f"{shapes}: `b` expects {a.shape[-1]} rows", "pass a (M, K) and b (K, N)")
-    batches = {each.shape[0] for each in (a, b) if len(each.shape) == _BATCH} - {1}
-    if len(batches) > 1:
+    if -1 in common(a.shape[:-2], b.shape[:-2]):
         refuse(f"{shapes}: the batch sizes must be equal, or one of them 1", "pass a (Z, M, K) and b (Z, K, N)")
 
 

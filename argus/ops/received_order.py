@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from attrs import frozen
+from typing import Any, NamedTuple
 
 from argus.ops import lists_on_cpu
 from argus.ops.call_path import refuser, torch
@@ -16,13 +14,13 @@ from argus.ops.operands import Tensor, copy_aligned
 from argus.ops.received_order_text import SYMBOL, text
 from argus.ops.targets import target_of
 from argus.ops.text_kernels import TextKernel
+from argus.ops.traced import traceable
 
 _KERNEL = TextKernel(SYMBOL, text, THREADS, early=True)
 _AXES, _BLOCKS = 2, 128
 
 
-@frozen
-class ReceivedOrder:
+class ReceivedOrder(NamedTuple):
     """The order of M received rows by expert, stable; all in int32, contiguous, aligned to 16 bytes.
 
     offsets: (experts + 1,): expert e has the rows offsets[e] to offsets[e + 1] - 1 of the order; the last is the number
@@ -38,6 +36,7 @@ class ReceivedOrder:
     tile_experts: Any = None
 
 
+@traceable
 def received_order(counts: Tensor, rows: int, *, height: int | None = None) -> ReceivedOrder:
     """Order rows by expert that come from several ranks, those of each rank in the order of their experts.
 

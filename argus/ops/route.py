@@ -22,6 +22,7 @@ from argus.ops.route_text import SYMBOL, THREADS, Selection
 from argus.ops.row_calls import TYPES
 from argus.ops.targets import kernels_for, target_of
 from argus.ops.text_kernels import TextKernel
+from argus.ops.traced import traceable
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
 
@@ -29,6 +30,7 @@ _AXES, _MOST_TOKENS = 2, 1 << 28
 _SCORINGS = ("softmax", "sigmoid")
 
 
+@traceable
 def route(
     logits: Any,  # noqa: ANN401 reason: torch's
     k: int,

@@ -11,6 +11,7 @@ from argus.kernels.rows import group_norm as group_norms
 from argus.kernels.rows import norms, scans, sums
 from argus.kernels.rows import softmax as softmaxes
 from argus.ops.row_calls import Array, Operator, epsilon, groups_of, launched, weights_of
+from argus.ops.traced import traceable
 from argus.runtime.launch_gate import Unproved
 
 T = TypeVar("T", bound=Array)
@@ -33,6 +34,7 @@ _CROSS_ENTROPY = Operator(
 )
 
 
+@traceable
 def softmax(x: T, *, unproved: Unproved = "refuse") -> T:
     """exp(x) / sum of exp(x) along the last axis; sums in fp32, a result of the type of `x`.
 
@@ -48,6 +50,7 @@ def softmax(x: T, *, unproved: Unproved = "refuse") -> T:
     return launched(_SOFTMAX, (x,), unproved)
 
 
+@traceable
 def log_softmax(x: T, *, unproved: Unproved = "refuse") -> T:
     """x - log(sum of exp(x)) along the last axis; operands and errors as `softmax`."""
     return launched(_LOG_SOFTMAX, (x,), unproved)
@@ -61,6 +64,7 @@ def rms_norm(
 def rms_norm(
     x: T, weight: Array | None = None, *, eps: float = 1e-5, residual: Array, unproved: Unproved = "refuse"
 ) -> tuple[T, T]: ...
+@traceable
 def rms_norm(
     x: T,
     weight: Array | None = None,
@@ -102,6 +106,7 @@ def layer_norm(
     residual: Array,
     unproved: Unproved = "refuse",
 ) -> tuple[T, T]: ...
+@traceable
 def layer_norm(
     x: T,
     weight: Array | None = None,
@@ -122,6 +127,7 @@ def layer_norm(
     return launched(_LAYER_NORM_OF_SUM, (x, residual, *weights, least), unproved)
 
 
+@traceable
 def group_norm(
     x: T,
     groups: int,
@@ -145,21 +151,25 @@ def group_norm(
     return launched(_GROUP_NORM, (x, *weights, least), unproved, rows)
 
 
+@traceable
 def row_sum(x: T, *, unproved: Unproved = "refuse") -> T:
     """The sums along the last axis; operands and errors as `softmax`."""
     return launched(_SUM, (x,), unproved)
 
 
+@traceable
 def row_mean(x: T, *, unproved: Unproved = "refuse") -> T:
     """The means along the last axis; operands and errors as `softmax`."""
     return launched(_MEAN, (x,), unproved)
 
 
+@traceable
 def cumsum(x: T, *, unproved: Unproved = "refuse") -> T:
     """The sum of the elements up to each, itself included, along the last axis; operands and errors as `softmax`."""
     return launched(_CUMSUM, (x,), unproved)
 
 
+@traceable
 def cross_entropy(x: T, target: Array, *, unproved: Unproved = "refuse") -> T:
     """log(sum of exp(x)) - x[target] along the last axis, in fp32; operands and errors as `softmax`.
 

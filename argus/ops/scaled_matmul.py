@@ -18,6 +18,7 @@ from argus.ops.choice import Scales
 from argus.ops.element_types import element_name, no_kernel
 from argus.ops.operand_checks import Asked, check_operands, check_same_types
 from argus.ops.targets import kernels_for, target_of
+from argus.ops.traced import traceable
 from argus.runtime.launch_gate import Unproved
 from argus.runtime.launches import Product, store
 
@@ -131,6 +132,7 @@ which may be of one block.
 """
 
 
+@traceable
 def scaled_matmul(
     a: Scaled, b: Scaled, scale_a: Scaled, scale_b: Scaled, *, config: str | None = None, unproved: Unproved = "refuse"
 ) -> Scaled:

@@ -17,13 +17,22 @@ from attrs import define, evolve, field
 from ml_dtypes import bfloat16
 
 import argus
-from argus.core.diagnostic import ArgusError
 from argus.ops.call_path import load_candidate
 from argus.ops.matmul import candidate
 from argus.runtime import launch_gate, launches
 from argus.runtime.cuda import driver
 from argus.runtime.launches import Call
-from tests.ops.fake_torch import CUDA, ELSEWHERE, Matrix, Multiplying, expected_product, matrix, tensor_at, verified_as
+from tests.ops.fake_torch import (
+    CUDA,
+    ELSEWHERE,
+    Matrix,
+    Multiplying,
+    expected_product,
+    matmul_module,
+    matrix,
+    tensor_at,
+    verified_as,
+)
 from tests.runtime.fake_driver import FakeDriver
 
 
@@ -102,12 +111,21 @@ def test_a_repeated_call_checks_addresses_only(fake: Multiplying) -> None:
 
 
 @pytest.mark.usefixtures("fake")
-def test_a_repeated_call_still_refuses_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_call_that_autograd_records_is_the_registered_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = matrix(64, 8), matrix(16, 8, 1)
     argus.matmul(a, b.mT)
     monkeypatch.setattr(sys.modules["torch"], "is_grad_enabled", lambda: True)
-    with pytest.raises(ArgusError, match="requires a gradient"):
-        argus.matmul(evolve(a, requires_grad=True), b.mT)
+    called: list[str] = []
+
+    def registered(name: str) -> Any:  # noqa: ANN401 reason: an operator
+        def call(*_given: object, **_options: object) -> None:
+            called.append(name)
+
+        return call
+
+    monkeypatch.setattr(matmul_module, "registered", registered)
+    argus.matmul(evolve(a, requires_grad=True), b.mT)
+    assert called == ["matmul"]
 
 
 def test_a_kernel_is_loaded_once_and_its_launch_prepared_once_a_shape(fake: Multiplying) -> None:

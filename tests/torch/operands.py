@@ -6,6 +6,9 @@ from typing import Any
 
 import torch
 
+TORCH: Any = torch
+"""Whose types are open in part, or private."""
+
 
 def plain(tensor: Any) -> Any:  # noqa: ANN401 reason: torch's types leave the elements of lists open
     """The elements as Python's numbers, in lists."""

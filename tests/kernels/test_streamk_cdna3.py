@@ -45,6 +45,7 @@ ROWS_OF_ANY_LENGTH = {
 }
 KNOWN = {**CDNA3, **ROWS_OF_ANY_LENGTH}
 UNBOUNDED = evolve(Budget(), runs=0)
+BEYOND_CVC5 = ("bmm_nt", "bmm_nt_f16")
 FIRST = ("gemm_tn", "runs_2_of_3")
 ALL = [(family, config) for family in FAMILIES for config in KNOWN]
 
@@ -84,8 +85,9 @@ def test_every_family_is_proved(family: str, config: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("family", FAMILIES)
 def test_cvc5_proves_parts(family: str) -> None:
-    """Of runs across tiles it gives up on the width of a coordinate, at the default budget."""
-    assert isinstance(verify_program(made(family, "parts_4"), solver="cvc5", budget=UNBOUNDED).verdict, Proved)
+    """At the default budget it gives up on the width of a coordinate of runs across tiles, and of batches of rows."""
+    verdict = verify_program(made(family, "parts_4"), solver="cvc5", budget=UNBOUNDED).verdict
+    assert isinstance(verdict, Unknown if family in BEYOND_CVC5 else Proved), verdict
 
 
 @pytest.mark.share(300, among="K in parts on MI300X")

@@ -17,7 +17,7 @@ from ml_dtypes import bfloat16
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Program
 from argus.core.query import Budget
-from argus.core.verdict import Proved, Refuted
+from argus.core.verdict import Proved, Refuted, Unknown
 from argus.emit.build import build
 from argus.emit.hip.resource_report import ResourceReport
 from argus.interp.programs import run_program

@@ -66,12 +66,17 @@ _EXTREMA: Mapping[str, Callable[..., Any]] = {"argmax": lang.greatest, "argmin":
 """The extremum whose first place a reduction is."""
 
 
-def claim(nest: Nest, tensors: Mapping[str, Tensor], sizes: Numbers) -> None:
-    """Claim that each element of the nest's output is its body. Raises ArgusError (E106) for what no formula says."""
+def claim(
+    nest: Nest, tensors: Mapping[str, Tensor], sizes: Numbers, multiply: Callable[[Any, Any], Any] | None = None
+) -> None:
+    """Claim that each element of the nest's output is its body. Raises ArgusError (E106) for what no formula says.
+
+    multiply: what is claimed of a product that is summed, if that is not the product of real numbers.
+    """
 
     def formula(*at: Any) -> Any:  # noqa: ANN401 reason: integers of the kernel, and a value
         places = {axis.name: place for axis, place in zip(nest.domain, at, strict=True)}
-        return _Formula(tensors, {**sizes, **places}).of(nest.body)
+        return _Formula(tensors, {**sizes, **places}, multiply).of(nest.body)
 
     assert_equals(tensors[nest.output], _of_arguments(formula, [axis.name for axis in nest.domain]))
 
@@ -96,8 +101,11 @@ def _chosen(test: Any, then: Any, other: Any) -> Any:  # noqa: ANN401 reason: va
 class _Formula:
     """The value of expressions at some coordinates; shared ones are made once."""
 
-    def __init__(self, tensors: Mapping[str, Tensor], numbers: Numbers) -> None:
+    def __init__(
+        self, tensors: Mapping[str, Tensor], numbers: Numbers, multiply: Callable[[Any, Any], Any] | None = None
+    ) -> None:
         self._tensors = tensors
+        self._multiply = multiply
         self._numbers = numbers
         self._known: dict[int, Any] = {}
 
@@ -143,7 +151,12 @@ class _Formula:
         names = [axis.name for axis in reduce.axes]
 
         def body(*at: Any) -> Any:  # noqa: ANN401 reason: as above
-            return _Formula(self._tensors, {**numbers, **dict(zip(names, at, strict=True))}).of(reduce.body)
+            inner = _Formula(self._tensors, {**numbers, **dict(zip(names, at, strict=True))}, self._multiply)
+            match reduce:
+                case Reduce(op="add", body=Apply(op="mul", args=args)) if self._multiply is not None:
+                    return self._multiply(*map(inner.of, args))
+                case _:
+                    return inner.of(reduce.body)
 
         ranges = over[0] if len(over) == 1 else tuple(over)
         if reduce.op in _EXTREMA:

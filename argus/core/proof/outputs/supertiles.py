@@ -22,6 +22,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Bin, Cond, Const, Index, Node, Symbol
+from argus.core.layout.symbolic.polynomial import exact_quotient
 from argus.core.walk import topological
 
 
@@ -92,11 +93,11 @@ def product_of(factors: Sequence[Index]) -> Index:
 
 
 def without_factors(count: Index, divisor: Index) -> Index | None:
-    """The product of the factors of a count without those of a divisor; None if it lacks one of them."""
+    """The product of the factors of a count without those of a divisor; None if it is no multiple of the divisor."""
     rest = factors_of(count)
     for factor in factors_of(divisor):
         if factor not in rest:
-            return None
+            return exact_quotient(count, divisor)
         rest.remove(factor)
     return product_of(rest)
 

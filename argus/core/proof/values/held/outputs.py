@@ -10,8 +10,9 @@ import numpy as np
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Cond, Const, Index, Sym, Symbol
-from argus.core.ir import Buffer, Copy
+from argus.core.index import Bin, Cond, Const, Index, Node, Sym, Symbol
+from argus.core.ir import Buffer, Copy, rewrite
+from argus.core.ir.rewrite import NodeMap
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.ended_copies import element_conditions
 from argus.core.proof.dataflow.reaching import Flow
@@ -28,6 +29,7 @@ from argus.core.proof.values.held.table_forms import layout_in
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import all_symbols, heads, plus, reasons, replaced
 from argus.core.values.expr import Expr
+from argus.core.values.rewriting import mapped
 from argus.core.walk import IntArray, substitute, symbols
 
 _CLASSES = 64
@@ -116,7 +118,7 @@ def _stored(
         return "its address is not a sum of a symbolic part and a number"
     value = loops.resolved(cells, cells.written(store.step))
     blocks = _blocks(places, coordinates)
-    value = replaced(value, blocks)
+    value = _at_element(replaced(value, blocks), places, coordinates)
     given = tuple(substitute(cond, blocks) for cond in _given(cells, store, places, coordinates))
     found: list[Stored] = []
     for one in _over_coordinates(cells, store, places, coordinates, value):
@@ -162,6 +164,23 @@ def _blocks(places: Sequence[Separable], coordinates: Sequence[Index]) -> dict[S
         if place.uniform and isinstance(base, Sym) and base.symbol.kind in ("block", "loop"):
             found.setdefault(base.symbol, at)
     return found
+
+
+def _at_element(value: Expr, places: Sequence[Separable], coordinates: Sequence[Index]) -> Expr:
+    """The value with what blocks and iterations compute of a coordinate that a tile's elements share, by that one."""
+    names: dict[Node, Index] = {
+        place.least: at
+        for place, at in zip(places, coordinates, strict=True)
+        if place.uniform and isinstance(place.least, Bin) and any(s.kind in _TILES for s in symbols(place.least))
+    }
+    if not names:
+        return value
+    of = NodeMap(names)
+    return mapped(value, lambda at: rewrite.substitute(at, of), lambda cond: rewrite.substitute(cond, of))
+
+
+_TILES = ("block", "loop")
+"""The symbols that number tiles."""
 
 
 def _agents(value: Expr) -> Iterator[dict[Symbol, Index]]:

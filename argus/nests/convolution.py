@@ -1,0 +1,226 @@
+"""Convolutions as data, and as sums over windows: the form in which all of them have steps of one element.
+
+Along one axis, output y of a convolution with stride s reads inputs `s y + dilation r - pad`. Inputs that are s apart,
+beginning at one of s phases, are neighbours in a workspace; in it each tap is a shift. A transposed convolution reads
+`(y + pad - dilation r) / s` where that is whole: outputs y = s q + a of one class a are a convolution with steps of
+one, with those taps that the class has, and the classes are further outputs of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+
+from attrs import frozen
+
+from argus.core import algebra
+from argus.core.index import Const, Index
+from argus.core.walk import substitute
+from argus.nests.nest import Apply, Axis, Constant, Expr, Inside, Nest, Read, Reduce, Select, TensorType, size
+
+_MOST_SPACES = 3
+"""Axes of space, beside which a tensor map has two."""
+
+
+@frozen
+class Taps:
+    """The taps along one axis, and the window that they make in the workspace.
+
+    pad: zeros before the first input; of a transposed convolution, outputs that are left out before the first.
+    """
+
+    taps: int
+    stride: int = 1
+    dilation: int = 1
+    pad: int = 0
+    transposed: bool = False
+
+    @property
+    def classes(self) -> int:
+        """Outputs of one window."""
+        return self.stride if self.transposed else 1
+
+    @property
+    def step(self) -> int:
+        """The distance of inputs that are neighbours in the workspace."""
+        return 1 if self.transposed else self.stride
+
+    @property
+    def phases(self) -> int:
+        """The phases of inputs that some tap reads, which are the first ones."""
+        spread = not self.transposed and self.taps > 1 and self.dilation % self.stride != 0
+        return self.stride if spread else 1
+
+    @property
+    def window(self) -> int:
+        """The number of taps of a window."""
+        return self._most - self._least + 1 if self.classes > 1 else self.taps
+
+    @property
+    def lead(self) -> int:
+        """Zeros in the workspace before the first input; where negative, inputs that are left out."""
+        return -self._least if self.transposed else self.pad
+
+    @property
+    def pace(self) -> int:
+        """Inputs from one tap of a window to the next."""
+        return 1 if self.classes > 1 else self.dilation
+
+    @property
+    def reach(self) -> int:
+        """The shift of the last tap of a window."""
+        return self.pace * (self.window - 1) // self.step
+
+    @property
+    def _least(self) -> int:
+        return -((self.dilation * (self.taps - 1) - self.pad) // self.stride)
+
+    @property
+    def _most(self) -> int:
+        return (self.stride - 1 + self.pad) // self.stride
+
+
+@frozen
+class Convolution:
+    """A convolution over one to three axes.
+
+    Inputs are (N, C, *inputs) and filters (O, C / groups, *taps), of a transposed convolution (C, O / groups, *taps).
+    """
+
+    axes: tuple[Taps, ...]
+    groups: int = 1
+
+    @property
+    def transposed(self) -> bool:
+        return self.axes[0].transposed
+
+    @property
+    def taps(self) -> int:
+        """Of a window."""
+        return prod(axis.window for axis in self.axes)
+
+    @property
+    def phases(self) -> int:
+        return prod(axis.phases for axis in self.axes)
+
+    @property
+    def classes(self) -> int:
+        return prod(axis.classes for axis in self.axes)
+
+
+def convolution_nest(conv: Convolution, x: TensorType, f: TensorType, output: TensorType) -> Nest:
+    """The nest of a convolution of inputs and filters, with outputs as many as `output` has."""
+    names = ("n", "o", *(f"y{axis}" for axis in range(len(conv.axes))))
+    domain = tuple(Axis(name, extent) for name, extent in zip(names, output.shape, strict=True))
+    inner = x.shape[1] if conv.groups == 1 else _channels(conv, x, f)
+    taps = (Axis(f"r{number}", algebra.const(axis.taps)) for number, axis in enumerate(conv.axes))
+    body = _body(conv, (x, f), domain, (Axis("c", inner), *taps))
+    return Nest(output.name, output.dtype, domain, body)
+
+
+def nest_of_sizes(conv: Convolution, dtype: str) -> Nest:
+    """The nest Y of X and F, over the sizes N, C, O, B of F in groups, I0, I1 of inputs, Y0, Y1 of outputs."""
+    spaces = range(len(conv.axes))
+    n, c, o, b = map(size, "NCOB")
+    first, second = (c, o) if conv.transposed else (o, c)
+    inputs, outputs = (tuple(size(f"{letter}{axis}") for axis in spaces) for letter in "IY")
+    taps = (algebra.const(axis.taps) for axis in conv.axes)
+    x = TensorType("X", (n, c, *inputs), dtype)
+    f = TensorType("F", (first, second if conv.groups == 1 else b, *taps), dtype)
+    return convolution_nest(conv, x, f, TensorType("Y", (n, o, *outputs), dtype))
+
+
+def convolution_of(nest: Nest, tensors: Mapping[str, TensorType]) -> tuple[Convolution, str, str] | None:
+    """The convolution that a nest is, with the names of its inputs and filters; None for other nests.
+
+    Of each axis the numbers are read off, and the nest of the convolution that has them is the nest, or it is another.
+    """
+    outer = len(("n", "o"))
+    match nest.body:
+        case Reduce(op="add", axes=axes, body=Apply(op="mul", args=(left, Read() as filters))):
+            inputs = left.then if isinstance(left, Select) else left
+        case _:
+            return None
+    spaces = len(nest.domain) - outer
+    if not isinstance(inputs, Read) or len(axes) != spaces + 1 or not 1 <= spaces <= _MOST_SPACES:
+        return None
+    if len(inputs.index) != len(nest.domain) or len(filters.index) != len(nest.domain):
+        return None
+    x, f = tensors[inputs.tensor], tensors[filters.tensor]
+    spaces_of = zip(inputs.index[outer:], nest.domain[outer:], axes[1:], strict=True)
+    for found in product(*(list(_taps(place, y, r)) for place, y, r in spaces_of)):
+        for conv in _of_groups(found, x, f, nest.domain[1].extent):
+            if _body(conv, (x, f), nest.domain, axes) == nest.body:
+                return conv, x.name, f.name
+    return None
+
+
+def _of_groups(axes: tuple[Taps, ...], x: TensorType, f: TensorType, outputs: Index) -> Iterator[Convolution]:
+    yield Convolution(axes)
+    whole, part = outputs if axes[0].transposed else x.shape[1], f.shape[1]
+    if isinstance(whole, Const) and isinstance(part, Const) and part.value:
+        yield Convolution(axes, whole.value // part.value)
+
+
+def _taps(place: Index, y: Axis, r: Axis) -> Iterator[Taps]:
+    """What an axis may be, by the coordinate of its inputs; for another coordinate the nest differs."""
+    if not isinstance(r.extent, Const):
+        return
+
+    def at(output: int, tap: int) -> int | None:
+        found = substitute(place, {y.symbol: algebra.const(output), r.symbol: algebra.const(tap)})
+        return found.value if isinstance(found, Const) else None
+
+    first, ahead, along, taps = at(0, 0), at(1, 0), at(0, 1), r.extent.value
+    if first is None or ahead is None or along is None:
+        return
+    if ahead > first and along >= first:
+        yield Taps(taps, ahead - first, max(along - first, 1), -first)
+    jumps = [output for output in range(1, _MOST_STRIDE + 1) if at(output, 0) != at(output - 1, 0)]
+    if len(jumps) > 1:
+        stride = jumps[1] - jumps[0]
+        pad = stride * first + (stride - jumps[0]) % stride
+        for dilation in range(1, _MOST_DILATION + 1):
+            yield Taps(taps, stride, dilation, pad, transposed=True)
+
+
+_MOST_STRIDE, _MOST_DILATION = 32, 16
+"""Of transposed convolutions that are recognised."""
+
+
+def _channels(conv: Convolution, x: TensorType, f: TensorType) -> Index:
+    """Input channels of a group."""
+    return algebra.floordiv(x.shape[1], conv.groups) if conv.transposed else f.shape[1]
+
+
+def _body(conv: Convolution, of: tuple[TensorType, TensorType], domain: Sequence[Axis], axes: Sequence[Axis]) -> Reduce:
+    (x, f), (n, o, *ys), (c, *rs) = of, domain, axes
+    channel, first, second = c.index, o.index, c.index
+    if conv.groups > 1:
+        own = f.shape[1] if conv.transposed else algebra.floordiv(f.shape[0], conv.groups)
+        group = algebra.floordiv(o.index, own)
+        channel = algebra.add(algebra.mul(group, _channels(conv, x, f)), c.index)
+        second = algebra.mod(o.index, own) if conv.transposed else c.index
+    if conv.transposed:
+        first, second = channel, o.index if conv.groups == 1 else second
+    places = [_place(axis, y.index, r.index) for axis, y, r in zip(conv.axes, ys, rs, strict=True)]
+    at = [algebra.floordiv(p, a.stride) if a.transposed else p for a, p in zip(conv.axes, places, strict=True)]
+    read: Expr = Read(x.name, (n.index, channel, *at), x.dtype, 0.0)
+    whole = algebra.all_of(
+        algebra.eq(algebra.mod(place, axis.stride), 0)
+        for axis, place in zip(conv.axes, places, strict=True)
+        if axis.transposed and axis.stride > 1
+    )
+    if whole is not algebra.TRUE:
+        read = Select(Inside(whole), read, Constant(0.0))
+    filters = Read(f.name, (first, second, *(r.index for r in rs)), f.dtype)
+    return Reduce("add", tuple(axes), Apply("mul", (read, filters)))
+
+
+def _place(axis: Taps, y: Index, r: Index) -> Index:
+    """The coordinate of an input, of a transposed convolution times the stride."""
+    moved = algebra.mul(r, axis.dilation)
+    if axis.transposed:
+        return algebra.sub(algebra.add(y, axis.pad), moved)
+    return algebra.sub(algebra.add(algebra.mul(y, axis.stride), moved), axis.pad)

@@ -193,7 +193,7 @@ def _large(torch: Any, folder: Path) -> int:  # noqa: ANN401 reason: untyped
     def doubled(X: Tensor, Y: Tensor) -> None:
         rows, count = X.shape
         assume(count % 4 == 0)
-        row, block = block_id((rows, ceil_div(count, 2048)))
+        block, row = block_id((ceil_div(count, 2048), rows))
         copy(load(X[row].tile((2048,), (block,)), by, edge=0) * 2.0, Y[row].tile((2048,), (block,)), edge=0)
 
     doubled.__annotations__ = dict.fromkeys("XY", Tensor["R N", f32])

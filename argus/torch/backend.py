@@ -8,23 +8,15 @@ from time import perf_counter
 from typing import Any, Literal, cast
 
 import torch
-from attrs import define, field, frozen
+from attrs import frozen
 from torch._dynamo.backends.common import aot_autograd
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.ir import Program
-from argus.nests.affine import computed
-from argus.nests.canonical import Canonical
-from argus.nests.nest import Nest, TensorType
-from argus.nests.text import canonical_text
-from argus.ops.call_path import Candidate
-from argus.runtime.kernel_cache import verify_cached, verify_program_cached
-from argus.runtime.proof_records import CachedVerdict
-from argus.torch.compiled import Compiled, KernelStep, Step, form_of
+from argus.torch.compiled import Compiled
 from argus.torch.decompositions import decompositions
-from argus.torch.families import FAMILIES, candidates
-from argus.torch.lowering import EagerStep, Lowered, lowered
-from argus.torch.report import EagerEntry, GraphEntry, KernelEntry, fallback_text, record
+from argus.torch.lowering import EagerStep
+from argus.torch.planner import Planner
+from argus.torch.report import EagerEntry, GraphEntry, fallback_text, record
 
 Fallback = Literal["eager", "error"]
 _WARNED: set[str] = set()
@@ -79,12 +71,12 @@ def _refusal(message: str, repair: str) -> ArgusError:
 def compiled(module: Any, options: Options) -> Compiled:  # noqa: ANN401 reason: a module of torch.fx
     """A graph of aten operations that is ready to run, and its entry in the report. Raises ArgusError (E418)."""
     start = perf_counter()
-    planner = _Planner(_hints(module.graph))
+    planner = Planner(_hints(module.graph))
     graph, steps = planner.planned(module)
     eager = tuple(
         EagerEntry(step.operation, step.node, step.why) for step in graph.steps if isinstance(step, EagerStep)
     )
-    record(GraphEntry(tuple(planner.kernels.values()), eager, perf_counter() - start))
+    record(GraphEntry(planner.entries, eager, perf_counter() - start))
     if eager and options.fallback == "error":
         raise _refusal(
             f"{len(eager)} operations are not covered: {fallback_text(eager)}",
@@ -116,73 +108,3 @@ def _hints(graph: Any) -> dict[str, int]:  # noqa: ANN401 reason: a graph of tor
             if symbolic is not None and symbolic.expr.is_Symbol and symbolic.hint is not None:
                 found[str(symbolic.expr)] = int(symbolic.hint)
     return found
-
-
-# -- the choice of kernels -----------------------------------------------------------------------------------
-
-
-@define
-class _Planner:
-    """hints: values of sizes. kernels: what was chosen, by the output's name."""
-
-    hints: Mapping[str, int]
-    kernels: dict[str, KernelEntry] = field(factory=dict[str, KernelEntry])
-
-    def planned(self, module: Any) -> tuple[Lowered, list[Step]]:  # noqa: ANN401 reason: a module of torch.fx
-        """The steps, after as many rounds as there are operations whose nests no template computes."""
-        eager: dict[str, str] = {}
-        while True:
-            graph = lowered(module.graph, eager)
-            self.kernels.clear()
-            steps: list[Step] = []
-            for step in graph.steps:
-                if isinstance(step, EagerStep):
-                    steps.append(step)
-                    continue
-                found = self._kernel(step.nest, graph.types)
-                if isinstance(found, str):
-                    eager[step.node] = found
-                    break
-                steps.append(found)
-            else:
-                return graph, steps
-
-    def _kernel(self, nest: Nest, types: Mapping[str, TensorType]) -> KernelStep | str:
-        """The first template that computes the nest, or why none does."""
-        why = "no template computes it"
-        for family in FAMILIES:
-            form = form_of((nest,), types, family, self.hints)
-            if len(form.parameters) == 1:
-                return "it reads no tensor"
-            sizes = {name: int(computed(extent, self.hints)) for name, extent in form.sizes.items()}
-            try:
-                tried = candidates(family, form, sizes)
-            except ArgusError as problem:
-                why = problem.diagnostic.message
-                continue
-            for each in tried:
-                verdict = self._proved(nest, each, form)
-                if verdict == "proved":
-                    return KernelStep.of((nest,), family, form)
-                why = verdict
-        return why
-
-    def _proved(self, nest: Nest, candidate: Candidate, form: Canonical) -> str:
-        """The verdict on the candidate, which is entered if it is "proved"; otherwise a reason."""
-        start = perf_counter()
-        try:
-            traced, _ = candidate.traced()
-            known = verify_program_cached(traced) if isinstance(traced, Program) else verify_cached(traced)
-        except ArgusError as problem:
-            return f"{candidate.family}: {problem.diagnostic.message}"
-        if known.verdict != "proved":
-            return f"`{candidate.family}_{candidate.config}` is {known.verdict}"
-        seconds = perf_counter() - start
-        self.kernels[nest.output] = _entry(candidate, form, known, seconds)
-        return known.verdict
-
-
-def _entry(candidate: Candidate, form: Canonical, known: CachedVerdict, seconds: float) -> KernelEntry:
-    return KernelEntry(
-        candidate.family, candidate.config, canonical_text(form), known.verdict, known.assumptions, seconds
-    )

@@ -88,7 +88,9 @@ class KernelStep:
 
 
 def _named(names: Sequence[str], shapes: Sequence[tuple[int, ...]], *tensors: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's
-    return {name: each.view(shape) for name, shape, each in zip(names, shapes, tensors, strict=True)}
+    """The kernel's tensors in its shapes; of truth values, their bytes."""
+    plain = (each.view(torch.int8) if each.dtype == torch.bool else each for each in tensors)
+    return {name: each.view(shape) for name, shape, each in zip(names, shapes, plain, strict=True)}
 
 
 def form_of(nests: Sequence[Nest], types: Mapping[str, TensorType], family: Family, sizes: Sizes) -> Canonical:
@@ -174,20 +176,7 @@ def _gone(graph: Lowered, steps: Sequence[Step]) -> tuple[tuple[str, ...], ...]:
     kept = {each.name for each in graph.outputs if isinstance(each, Tensor)} | {name for name, _ in graph.held}
     found: list[tuple[str, ...]] = []
     for step in reversed(steps):
-        used = set(step.sources) if isinstance(step, KernelStep) else _names_in(step)
+        used = set(step.sources) if isinstance(step, KernelStep) else step.reads
         found.append(tuple(sorted(used - kept)))
         kept |= used
     return tuple(reversed(found))
-
-
-def _names_in(step: EagerStep) -> set[str]:
-    found: set[str] = set()
-
-    def note(arg: Any) -> Any:  # noqa: ANN401 reason: an argument of an operation
-        if isinstance(arg, Tensor):
-            found.add(arg.name)
-        return arg
-
-    map_aggregate(step.args, note)
-    map_aggregate(dict(step.keywords), note)
-    return found

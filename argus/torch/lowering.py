@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Union, cast
 
 import torch
@@ -59,6 +59,19 @@ class EagerStep:
     results: tuple[str | None, ...]
     single: bool
 
+    @property
+    def reads(self) -> set[str]:
+        """The tensors that it is given."""
+        found: set[str] = set()
+
+        def note(arg: Any) -> Any:  # noqa: ANN401 reason: an argument of an operation
+            if isinstance(arg, Tensor):
+                found.add(arg.name)
+            return arg
+
+        map_aggregate((self.args, dict(self.keywords)), note)
+        return found
+
 
 @frozen
 class Tensor:
@@ -86,9 +99,12 @@ class Lowered:
     outputs: tuple[object, ...]
 
 
-def lowered(graph: Any, eager: Mapping[str, str]) -> Lowered:  # noqa: ANN401 reason: a graph of torch.fx
-    """The steps of a graph. eager: nodes that eager torch is to run, each with the reason."""
-    return _Lowering(graph, eager).run()
+def lowered(graph: Any, eager: Mapping[str, str], stored: Collection[str] = ()) -> Lowered:  # noqa: ANN401 reason: a graph of torch.fx
+    """The steps of a graph.
+
+    eager: nodes that eager torch is to run, each with the reason. stored: nodes whose operands are to be in memory.
+    """
+    return _Lowering(graph, eager, stored).run()
 
 
 @define
@@ -97,6 +113,7 @@ class _Lowering:
 
     graph: Any
     eager: Mapping[str, str]
+    stored: Collection[str] = ()
     values: dict[Any, Held] = field(factory=dict[Any, Held])
     types: dict[str, TensorType] = field(factory=dict[str, TensorType])
     steps: list[Step] = field(factory=list[Step])
@@ -116,7 +133,11 @@ class _Lowering:
                     self._call(node)
                     self._keep_if_used_often(node)
                 case "output":
-                    self.outputs = tuple(map(self._output, node.args[0]))
+                    given: Any = node.args[0]
+                    self.outputs = tuple(
+                        self._output(each)
+                        for each in cast(list[Any], given if isinstance(given, list | tuple) else [given])
+                    )
                 case _:
                     raise NotCovered(f"a node `{node.op}`")
         return Lowered(tuple(self.steps), self.types, tuple(self.inputs), tuple(self.held), self.outputs)
@@ -293,7 +314,7 @@ class _Call:
             if isinstance(held, Value):
                 if held.dtype not in TORCH_TYPES:
                     raise NotCovered(f"elements of {held.dtype}")
-                return held
+                return self._in_memory(arg, held) if self.node.name in self.graph.stored else held
             raise NotCovered(f"`{arg.name}` as a number")
         if isinstance(arg, bool | int | float):
             return number(float(arg), "f32" if isinstance(arg, float) else "i64")
@@ -301,12 +322,15 @@ class _Call:
 
     def operand(self, arg: object) -> Value:
         value = self.value(arg)
+        return self._in_memory(arg, value) if isinstance(arg, torch.fx.Node) else value
+
+    def _in_memory(self, arg: Any, value: Value) -> Value:  # noqa: ANN401 reason: a node
+        """The value, in memory unless it is a view of what is."""
         found = self.probe(value)
         if isinstance(found, Read) and found.outside is None:
             return value
-        assert isinstance(arg, torch.fx.Node)
         self.graph.store(arg)
-        return self.value(arg)
+        return cast(Value, self.graph.values[arg])
 
     def probe(self, value: Value) -> Expr:
         """The element at new axes."""

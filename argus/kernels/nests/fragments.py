@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
 from argus import language as lang
-from argus.language import DType, bf16, f16, f32
+from argus.language import DType, bf16, f16, f32, i8, i32, i64
 from argus.nests.affine import computed
 from argus.nests.nest import (
     Apply,
@@ -26,7 +26,7 @@ from argus.nests.nest import (
     Test,
 )
 
-TYPES: Mapping[str, DType] = {"f32": f32, "bf16": bf16, "f16": f16}
+TYPES: Mapping[str, DType] = {"f32": f32, "bf16": bf16, "f16": f16, "i64": i64, "i32": i32, "bool": i8}
 """The types of elements that templates load and store, by name."""
 
 

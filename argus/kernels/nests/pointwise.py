@@ -24,20 +24,22 @@ from argus.language import (
     copy,
     f16,
     f32,
+    i8,
     ld_global_b16,
     ld_global_b32,
     load,
     replicated,
     sm_90a,
     spread,
+    where,
     zeros,
 )
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
 from argus.nests.nest import Read
-from argus.nests.rewrite import reductions, symbols_of
+from argus.nests.rewrite import reads, reductions, symbols_of
 
-_BYTES = {"f32": 4, "bf16": 2, "f16": 2}
+_BYTES = {"f32": 4, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "bool": 1}
 _ONE_ELEMENT = {f32: ld_global_b32, bf16: ld_global_b16, f16: ld_global_b16}
 _MOST_ELEMENTS = 1 << 40
 """The elements of a tensor of several axes, whose addresses then fit 64 bits."""
@@ -66,7 +68,9 @@ def config_for(form: Canonical, last: int) -> Pointwise | None:
     kinds = {each.type.dtype for each in form.parameters}
     if any(reductions(nest.body) for nest in form.nests) or not kinds <= set(TYPES):
         return None
-    vector = 16 // max(_BYTES[each] for each in kinds)
+    read = [each for nest in form.nests for each in reads(nest.body)]
+    narrow = any(TYPES[each.dtype] not in _ONE_ELEMENT and not in_vectors(form, each) for each in read)
+    vector = 1 if narrow else 16 // max(_BYTES[each] for each in kinds)
     while last % vector:
         vector //= 2
     threads = 256
@@ -92,7 +96,7 @@ class _Block:
     ) -> None:
         self._tensors, self._sizes, self._cfg = tensors, sizes, cfg
         self._domain = form.nests[0].domain
-        self._lasts = {each.type.name: each.type.shape[-1] for each in form.parameters}
+        self._form = form
         self._axes = [axis.name for axis in self._domain]
         self._extents: list[Any] = [computed(axis.extent, sizes) for axis in self._domain]
         *outer, last = self._extents
@@ -118,23 +122,27 @@ class _Block:
             return tuple(computed(each, numbers) for each in read.index)
 
         view = tensor.gather(tuple(self._extents), place, outside=read.outside)
-        narrow = None if self._in_vectors(read) else _ONE_ELEMENT[tensor.dtype]
+        narrow = None if in_vectors(self._form, read) else _ONE_ELEMENT.get(tensor.dtype)
         edge = 0.0 if read.outside is None else read.outside
         return load(self._tile(view), self._by, via=narrow, edge=edge).to(f32)
-
-    def _in_vectors(self, read: Read) -> bool:
-        """Whether the read runs through axes of the domain alone, the last one last, in rows of its whole length."""
-        places = [axis.index for axis in self._domain]
-        within = read.outside is None and all(each in places for each in read.index)
-        return within and read.index[-1] is places[-1] and self._lasts[read.tensor] is self._domain[-1].extent
 
     def store(self, value: Any, output: Tensor) -> None:  # noqa: ANN401 reason: a register tile or a number
         if not isinstance(value, Fragment) or value.shape != self._whole.shape:
             value = self._whole + value
-        copy(value.to(output.dtype), self._tile(output), edge=0)
+        kept = where(value != 0.0, 1, 0, dtype=i8) if output.dtype == i8 else value.to(output.dtype)
+        copy(kept, self._tile(output), edge=0)
 
     def _tile(self, view: Tensor) -> Tensor:
         return (view[tuple(self._at)] if self._at else view).tile((self._cfg.width,), (self._number,))
+
+
+def in_vectors(form: Canonical, read: Read) -> bool:
+    """Whether a read runs through axes of the domain alone, the last one last, in rows of its whole length."""
+    domain = form.nests[0].domain
+    lasts = {each.type.name: each.type.shape[-1] for each in form.parameters}
+    places = [axis.index for axis in domain]
+    within = read.outside is None and all(each in places for each in read.index)
+    return within and read.index[-1] is places[-1] and lasts[read.tensor] is domain[-1].extent
 
 
 def depends(read: Read, axis: str) -> bool:

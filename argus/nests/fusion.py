@@ -1,0 +1,92 @@
+"""Fusion: nests computed within those that read them, wherever one template then computes the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from attrs import evolve
+
+from argus.core.walk import symbols
+from argus.nests.nest import Apply, Expr, Nest, Read, Reduce
+from argus.nests.rewrite import expressions, placed, reads, reductions, with_reads
+
+
+def fused(
+    nests: Sequence[Nest],
+    kept: Collection[str],
+    fits: Callable[[Nest], bool],
+    apart: Collection[str] = (),
+) -> list[Nest]:
+    """The nests, in order, with each within its readers where all of them then still fit a template.
+
+    kept: outputs that are needed in memory. apart: outputs that stay nests of their own. fits: whether a template
+    computes a nest.
+    """
+    found = live(nests, kept)
+    for producer in list(found):
+        if producer.output in kept or producer.output in apart:
+            continue
+        current = next(each for each in found if each.output == producer.output)
+        readers = [each for each in found if any(read.tensor == current.output for read in reads(each.body))]
+        if _is_costly(current) and len(readers) > 1:
+            continue
+        merged = {each.output: within(current, each) for each in readers}
+        if merged and all(each is not None and fits(each) for each in merged.values()):
+            found = [merged.get(each.output) or each for each in found if each is not current]
+    return found
+
+
+def live(nests: Sequence[Nest], kept: Collection[str]) -> list[Nest]:
+    """The nests that results depend on."""
+    wanted, found = set(kept), list[Nest]()
+    for nest in reversed(nests):
+        if nest.output in wanted:
+            found.append(nest)
+            wanted |= {each.tensor for each in reads(nest.body)}
+    return found[::-1]
+
+
+def within(producer: Nest, reader: Nest) -> Nest | None:
+    """The reader, which computes what it read of the producer; None where it reads beyond the producer's extents."""
+    if any(each.tensor == producer.output and each.outside is not None for each in reads(reader.body)):
+        return None
+    if _computes_again(producer, reader):
+        return None
+    made: dict[Read, Expr] = {}
+
+    def inlined(read: Read) -> Expr:
+        if read.tensor != producer.output:
+            return read
+        if read not in made:
+            places = {axis.symbol: place for axis, place in zip(producer.domain, read.index, strict=True)}
+            made[read] = placed(producer.body, places)
+        return made[read]
+
+    return evolve(reader, body=with_reads(reader.body, inlined))
+
+
+def _computes_again(producer: Nest, reader: Nest) -> bool:
+    """Whether a reduction would be computed once for each step of another one, since it depends on that one's axis."""
+    if not reductions(producer.body):
+        return False
+    for outer in reductions(reader.body):
+        own = {axis.symbol for axis in outer.axes}
+        for read in reads(outer.body):
+            if read.tensor == producer.output and any(symbols(each) & own for each in read.index):
+                return True
+    return False
+
+
+def _is_costly(nest: Nest) -> bool:
+    """Whether it contracts: a sum of products of elements of two tensors."""
+    return any(_contracts(each) for each in expressions(nest.body) if isinstance(each, Reduce))
+
+
+def _contracts(reduce: Reduce) -> bool:
+    body = reduce.body
+    return (
+        reduce.op == "add"
+        and isinstance(body, Apply)
+        and body.op == "mul"
+        and len({each.tensor for each in reads(body)}) > 1
+    )

@@ -1,0 +1,141 @@
+"""Which kernels a graph runs: nests are fused, each goes to the first template whose kernel is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any
+
+from attrs import define, field
+
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Program
+from argus.nests.affine import computed
+from argus.nests.canonical import Canonical
+from argus.nests.fusion import fused
+from argus.nests.nest import Nest, TensorType
+from argus.nests.rewrite import reads
+from argus.nests.text import canonical_text
+from argus.ops.call_path import Candidate
+from argus.runtime.kernel_cache import verify_cached, verify_program_cached
+from argus.torch.compiled import KernelStep, Step, form_of
+from argus.torch.families import FAMILIES, Family, candidates
+from argus.torch.lowering import EagerStep, Lowered, NestStep, Tensor, lowered
+from argus.torch.report import KernelEntry
+
+
+@define
+class Planner:
+    """hints: values of sizes. kernels: what was chosen, by the output's name. proofs: tried, by kernel.
+
+    A graph is planned again until each of its nests has a kernel: first without the fusion of a nest that has none,
+    then with its operands in memory, at last with its operation in eager torch.
+    """
+
+    hints: Mapping[str, int]
+    kernels: dict[str, KernelEntry] = field(factory=dict[str, KernelEntry])
+    proofs: dict[tuple[str, str], KernelEntry | str] = field(factory=dict[tuple[str, str], "KernelEntry | str"])
+    eager: dict[str, str] = field(factory=dict[str, str])
+    stored: set[str] = field(factory=set[str])
+    apart: set[str] = field(factory=set[str])
+
+    @property
+    def entries(self) -> tuple[KernelEntry, ...]:
+        return tuple(self.kernels.values())
+
+    def planned(self, module: Any) -> tuple[Lowered, list[Step]]:  # noqa: ANN401 reason: a module of torch.fx
+        """The steps of a graph of aten operations."""
+        while True:
+            graph = lowered(module.graph, self.eager, self.stored)
+            steps = self._steps(graph)
+            if steps is not None:
+                return graph, steps
+
+    def _steps(self, graph: Lowered) -> list[Step] | None:
+        """The steps; None where a nest has no kernel, of which is then noted what to do otherwise."""
+        self.kernels.clear()
+        own = {step.nest.output: step for step in graph.steps if isinstance(step, NestStep)}
+        merged = {each.output: each for each in self._fused(graph)}
+        steps: list[Step] = []
+        for step in graph.steps:
+            if isinstance(step, EagerStep):
+                steps.append(step)
+                continue
+            nest = merged.get(step.nest.output)
+            if nest is None:
+                continue
+            found = self._kernel(nest, graph.types)
+            if isinstance(found, str):
+                self._otherwise(step, nest, own, found)
+                return None
+            steps.append(found)
+        return steps
+
+    def _fused(self, graph: Lowered) -> list[Nest]:
+        kept = {each.name for each in graph.outputs if isinstance(each, Tensor)}
+        for step in graph.steps:
+            kept |= step.reads if isinstance(step, EagerStep) else set()
+        nests = [step.nest for step in graph.steps if isinstance(step, NestStep)]
+        return fused(nests, kept, lambda nest: self._fits(nest, graph.types), self.apart)
+
+    def _otherwise(self, step: NestStep, nest: Nest, own: Mapping[str, NestStep], why: str) -> None:
+        inlined = {each.tensor for each in reads(step.nest.body)} - {each.tensor for each in reads(nest.body)}
+        if inlined & set(own):
+            self.apart |= inlined
+        elif step.node not in self.stored:
+            self.stored.add(step.node)
+        else:
+            self.eager[step.node] = why
+
+    # -- templates ---
+
+    def _fits(self, nest: Nest, types: Mapping[str, TensorType]) -> bool:
+        """Whether a template takes the nest, whose kernel may still not be proved."""
+        return any(self._candidates(nest, types, family)[1] for family in FAMILIES)
+
+    def _candidates(
+        self, nest: Nest, types: Mapping[str, TensorType], family: Family
+    ) -> tuple[Canonical, tuple[Candidate, ...], str]:
+        """The form of the nest for a family, its kernels, and why there is none."""
+        form = form_of((nest,), types, family, self.hints)
+        if len(form.parameters) == 1:
+            return form, (), "it reads no tensor"
+        sizes = {name: int(computed(extent, self.hints)) for name, extent in form.sizes.items()}
+        try:
+            return form, candidates(family, form, sizes), ""
+        except ArgusError as problem:
+            return form, (), problem.diagnostic.message
+
+    def _kernel(self, nest: Nest, types: Mapping[str, TensorType]) -> KernelStep | str:
+        """The first template that computes the nest, or why none does."""
+        why = "no template computes it"
+        for family in FAMILIES:
+            form, tried, reason = self._candidates(nest, types, family)
+            why = reason or why
+            for each in tried:
+                found = self._proved(each, form)
+                if isinstance(found, KernelEntry):
+                    self.kernels[nest.output] = found
+                    return KernelStep.of((nest,), family, form)
+                why = found
+        return why
+
+    def _proved(self, candidate: Candidate, form: Canonical) -> KernelEntry | str:
+        """What the report says of a kernel that is proved; otherwise a reason."""
+        key = candidate.family, candidate.config
+        if key not in self.proofs:
+            self.proofs[key] = _proof(candidate, form)
+        return self.proofs[key]
+
+
+def _proof(candidate: Candidate, form: Canonical) -> KernelEntry | str:
+    start = perf_counter()
+    try:
+        traced, _ = candidate.traced()
+        known = verify_program_cached(traced) if isinstance(traced, Program) else verify_cached(traced)
+    except ArgusError as problem:
+        return f"{candidate.family}: {problem.diagnostic.message}"
+    if known.verdict != "proved":
+        return f"`{candidate.family}_{candidate.config}` is {known.verdict}"
+    text, seconds = canonical_text(form), perf_counter() - start
+    return KernelEntry(candidate.family, candidate.config, text, known.verdict, known.assumptions, seconds)

@@ -94,7 +94,7 @@ def _named(names: Sequence[str], shapes: Sequence[tuple[int, ...]], *tensors: An
 
 
 def form_of(nests: Sequence[Nest], types: Mapping[str, TensorType], family: Family, sizes: Sizes) -> Canonical:
-    return canonical(nests, types, sizes, family.most_axes)
+    return canonical(nests, types, sizes, family.most_axes, join=family.join)
 
 
 # -- the whole graph -----------------------------------------------------------------------------------------

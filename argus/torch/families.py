@@ -26,12 +26,13 @@ Plan = Callable[[Canonical, Mapping[str, int]], Any]
 
 @frozen
 class Family:
-    """A template. most_axes: of the domains that it takes."""
+    """A template. most_axes: of the domains that it takes. join: axes that all reads run through become one."""
 
     name: str
     plan: Plan
     schedule: Schedule
     most_axes: int = MOST_AXES
+    join: bool = True
 
 
 def _of_pointwise(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
@@ -48,9 +49,9 @@ def _of_reductions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: A
 
 FAMILIES: tuple[Family, ...] = (
     Family("pointwise", _of_pointwise, pointwise),
+    Family("windows", windows.config_for, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),
     Family("reductions", _of_reductions, reductions.reduced),
-    Family("windows", windows.config_for, windows.windows, most_axes=5),
 )
 
 

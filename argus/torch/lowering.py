@@ -15,11 +15,11 @@ from argus.nests.affine import Extents, product_of
 from argus.nests.nest import Axis, Expr, Nest, Read, TensorType
 from argus.nests.rewrite import reads
 from argus.torch.sizes import index_of
-from argus.torch.tables import contractions, pointwise, reductions, views
+from argus.torch.tables import contractions, pointwise, reductions, views, windows
 from argus.torch.tables.table import ENTRIES, NotCovered
 from argus.torch.values import Indices, Value, number
 
-FAMILIES_OF_ENTRIES = (contractions, pointwise, reductions, views)
+FAMILIES_OF_ENTRIES = (contractions, pointwise, reductions, views, windows)
 """The modules whose entries are registered by their import."""
 _TYPES = {
     torch.float32: "f32",
@@ -348,6 +348,9 @@ class _Call:
 
     def axis(self, extent: Index) -> Axis:
         return self.graph.axis(extent)
+
+    def uses(self, result: int) -> bool:
+        return any(user.target is not operator.getitem or user.args[1] == result for user in self.node.users)
 
     @property
     def extents(self) -> Extents:

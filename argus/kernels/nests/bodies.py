@@ -29,8 +29,8 @@ from argus.language import (
     ld_global_b16,
     ld_global_b32,
     load,
-    maximum,
-    minimum,
+    maximum_nan,
+    minimum_nan,
     mul,
     thread,
     zeros,
@@ -45,8 +45,8 @@ Loaded = tuple[str, tuple[Any, ...], float, TV]
 FOLDS: Mapping[str, tuple[Callable[..., Any], float]] = {
     "add": (add, 0.0),
     "mul": (mul, 1.0),
-    "max": (maximum, -inf),
-    "min": (minimum, inf),
+    "max": (maximum_nan, -inf),
+    "min": (minimum_nan, inf),
 }
 """The operation of a reduction, and its neutral number."""
 _NARROW = {f32: ld_global_b32, f16: ld_global_b16, bf16: ld_global_b16}

@@ -8,8 +8,7 @@ Nothing here is shared with the templates: a template that computes something el
 import operator
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
-from math import inf
-from typing import Any, assert_never, cast
+from typing import Any, assert_never
 
 from argus import language as lang
 from argus.language import Tensor, assert_equals, elements
@@ -61,9 +60,9 @@ _REDUCTIONS: Mapping[str, Any] = {
     "mul": lang.product,
     "max": lang.greatest,
     "min": lang.least,
+    "argmax": lang.argmax,
+    "argmin": lang.argmin,
 }
-_EXTREMA: Mapping[str, Callable[..., Any]] = {"argmax": lang.greatest, "argmin": lang.least}
-"""The extremum whose first place a reduction is."""
 
 
 def claim(
@@ -92,10 +91,6 @@ def _of_arguments(function: Callable[..., Any], names: list[str]) -> Callable[..
 
 
 _where: Any = lang.where
-
-
-def _chosen(test: Any, then: Any, other: Any) -> Any:  # noqa: ANN401 reason: values and numbers
-    return cast(Any, lang.where)(test, then, other)
 
 
 class _Formula:
@@ -159,13 +154,6 @@ class _Formula:
                     return inner.of(reduce.body)
 
         ranges = over[0] if len(over) == 1 else tuple(over)
-        if reduce.op in _EXTREMA:
-            best = _EXTREMA[reduce.op](_of_arguments(body, names), over=ranges)
-
-            def place(at: Any) -> Any:  # noqa: ANN401 reason: as above
-                return _chosen(body(at) == best, at, inf)
-
-            return lang.least(place, over=ranges)
         return _REDUCTIONS[reduce.op](_of_arguments(body, names), over=ranges)
 
     def _test(self, test: Test) -> Any:  # noqa: ANN401 reason: as above

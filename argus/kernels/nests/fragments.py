@@ -28,6 +28,8 @@ from argus.nests.nest import (
 
 TYPES: Mapping[str, DType] = {"f32": f32, "bf16": bf16, "f16": f16, "i64": i64, "i32": i32, "bool": i8}
 """The types of elements that templates load and store, by name."""
+STORED: Mapping[str, DType] = {**TYPES, "i64": lang.i64, "i32": lang.i32}
+"""Those of outputs, of which some are places."""
 
 
 def _pow(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: register tiles and numbers

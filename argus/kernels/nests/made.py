@@ -7,7 +7,7 @@ from inspect import Parameter, Signature
 from typing import Any, Protocol
 
 from argus.kernels.nests.claims import claim
-from argus.kernels.nests.fragments import TYPES
+from argus.kernels.nests.fragments import STORED
 from argus.language import Int, Template, Tensor, assume, kernel
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
@@ -58,4 +58,4 @@ def _integers(form: Canonical) -> list[str]:
 
 
 def _spec(of: TensorType) -> Any:  # noqa: ANN401 reason: an annotation
-    return Tensor[" ".join(of.extents), TYPES[of.dtype]]
+    return Tensor[" ".join(of.extents), STORED[of.dtype]]

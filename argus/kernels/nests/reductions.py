@@ -6,8 +6,8 @@ first; a last pass computes an output that has these axes, too. Elements that th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from math import inf, prod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from attrs import define, field, frozen
@@ -16,6 +16,7 @@ from argus.kernels.nests.bodies import FOLDS, Loaded, Place, TileBody
 from argus.kernels.nests.fragments import TYPES
 from argus.kernels.nests.tiles import WARP, Tile, TileAxis, nested, power_of_two, vector_for
 from argus.language import (
+    DType,
     Fragment,
     IntLike,
     Tensor,
@@ -27,7 +28,9 @@ from argus.language import (
     f32,
     first_lane,
     first_thread,
+    i32,
     load,
+    minimum,
     registers,
     shared,
     sm_90a,
@@ -38,20 +41,20 @@ from argus.language import (
 )
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
-from argus.nests.nest import Axis, Compare, Constant, Coordinate, Expr, Nest, Read, Reduce, Select
+from argus.nests.nest import Axis, Expr, Nest, Read, Reduce
 from argus.nests.rewrite import indices, reads, reductions
-from argus.nests.terms import literal_factors, names_in
+from argus.nests.terms import coordinates_in, literal, literal_factors, names_in
 
 _LARGEST = 1 << 40
 """Elements of a tensor, so that offsets in bytes fit 64 bits."""
-_LONGEST = 1 << 24
-"""Of an axis of which a number is a value: f32 holds the numbers up to it."""
 _THREADS, _MOST_THREADS = 256, 1024
 _FEW = 8
 """Runs of a thread of a warp that has a row."""
 _HELD = 32
 """Elements that a thread holds."""
-_ARG = {"argmax": "max", "argmin": "min"}
+_NONE = (1 << 31) - 1
+"""A place that is none."""
+_ARG = frozenset(("argmax", "argmin"))
 
 
 @frozen
@@ -83,6 +86,8 @@ class Reductions:
 
 
 KEPT, REDUCED = 0, 1
+Combine = Callable[..., Any]
+"""The operation of a reduction, on register tiles."""
 
 
 @frozen(eq=False)
@@ -104,9 +109,11 @@ def shape_of(nests: Sequence[Nest]) -> Shape | None:
     domain = nests[0].domain
     if not found or any(nest.domain != domain for nest in nests) or len({len(each.axes) for each in found}) != 1:
         return None
+    if any(coordinates_in(axis.extent) for each in found for axis in each.axes):
+        return None
     parts = (*indices(*found), *(index for read in reads(*found) for index in read.index))
     named = {name for part in parts for name in names_in(part)}
-    kept = tuple(axis for axis in domain if axis.name in named)
+    kept = tuple(axis for axis in domain if axis.name in named or literal(axis.extent) == 1)
     return Shape(kept, tuple(axis for axis in domain if axis not in kept), found)
 
 
@@ -242,32 +249,56 @@ class _Block:
         if of.op not in _ARG:
             self.found[of] = self._total(of)
             return
-        (axis,) = of.axes
-        assume(self.extent(axis) <= _LONGEST, self.extent(axis) >= 1)
         best = Reduce("max" if of.op == "argmax" else "min", of.axes, of.body)
         self._reduce(best)
-        first = Select(Compare("==", of.body, best), Coordinate(axis.index), Constant(inf))
-        self.found[of] = self._total(Reduce("min", of.axes, first))
+        self.found[of] = self._first_place(of, self.found[best].in_tile)
+
+    def _first_place(self, of: Reduce, best: Fragment) -> _Total:
+        """The first coordinate at which the body is its extremum, or not a number."""
+        (axis,) = of.axes
+        assume(self.extent(axis) >= 1)
+        number, known = self.tile.number(REDUCED), self._known(of.body)
+        places = registers(i32, self.tile.layout)
+
+        def part(at: Sequence[IntLike]) -> Fragment:
+            body = self._body(of.axes, at, known)
+            values, place = body.value(of.body), body.numbers[axis.name]
+            places[:] = place
+            inside = place < self.extent(axis)
+            first = where((values == best) | (values != values), places, _NONE)  # noqa: PLR0124 reason: not a number
+            return where(inside, first, _NONE).min(number, within=thread)
+
+        return self._over_tiles(of.axes, part, minimum, i32, _NONE)
 
     def _total(self, of: Reduce) -> _Total:
         combine, neutral = FOLDS[of.op]
-        number = self.tile.number(REDUCED)
-        known = self._known(of.body)
+        number, known = self.tile.number(REDUCED), self._known(of.body)
 
         def part(at: Sequence[IntLike]) -> Fragment:
             body = self._body(of.axes, at, known)
             end = body.numbers[of.axes[-1].name] < self.extent(of.axes[-1])
             return where(end, body.value(of.body), neutral).fold(number, combine, within=thread)
 
+        return self._over_tiles(of.axes, part, combine, f32, neutral)
+
+    def _over_tiles(
+        self,
+        axes: Sequence[Axis],
+        part: Callable[[Sequence[IntLike]], Fragment],
+        combine: Combine,
+        dtype: DType,
+        neutral: float,
+    ) -> _Total:
+        """What threads make of each tile, combined. part: of a tile."""
         if self.cfg.held:
-            assert len(of.axes) == 1, "registers hold one reduced axis"
-            assume(self.extent(of.axes[0]) <= self.tile.axes[REDUCED].extent)
-            return self._across(part([0]), of.op)
-        sums = registers(f32, self.tile.layout.partial(number))
+            assert len(axes) == 1, "registers hold one reduced axis"
+            assume(self.extent(axes[0]) <= self.tile.axes[REDUCED].extent)
+            return self._across(part([0]), combine, dtype)
+        sums = registers(dtype, self.tile.layout.partial(self.tile.number(REDUCED)))
         sums[:] = neutral
-        for at in self._tiles(of.axes):
+        for at in self._tiles(axes):
             sums[:] = combine(sums, part(at))
-        return self._across(sums, of.op)
+        return self._across(sums, combine, dtype)
 
     def _tiles(self, axes: Sequence[Axis]) -> Iterator[Sequence[IntLike]]:
         """Loops over the coordinates of all axes but the last, and over the tiles of that."""
@@ -290,9 +321,8 @@ class _Block:
 
     # -- across threads ----------------------------------------------------------------------------------
 
-    def _across(self, part: Fragment, op: str) -> _Total:
+    def _across(self, part: Fragment, combine: Combine, dtype: DType) -> _Total:
         """A reduction of what threads along the reduced axis have."""
-        combine, _ = FOLDS[op]
         number, kept = self.tile.number(REDUCED), self.tile.axes[KEPT]
         lanes = self.tile.axes[REDUCED].lanes
         within = 1 if self.cfg.columns else min(lanes, WARP)
@@ -301,12 +331,12 @@ class _Block:
         if groups == 1:
             return _Total(of_warp, of_warp)
         if not self.cfg.columns:
-            box = shared(f32, (groups,))
+            box = shared(dtype, (groups,))
             copy(of_warp, box, by=first_lane)
             sync()
             all_of = load(box, all_to_each(self.cfg.threads)).fold(0, combine, within=thread)
             return _Total(all_of, all_of)
-        box = shared(f32, (groups, kept.extent))
+        box = shared(dtype, (groups, kept.extent))
         copy(of_warp, box.T)
         sync()
         in_tile = load(box.T, self.tile.part((KEPT,), (groups,))).fold(1, combine, within=thread)

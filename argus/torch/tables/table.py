@@ -51,6 +51,10 @@ class Context(Protocol):
         """The shape and type of each result."""
         ...
 
+    def uses(self, result: int) -> bool:
+        """Whether something needs the result of this number."""
+        ...
+
     @property
     def extents(self) -> Extents:
         """The extents of the axes made so far."""

@@ -102,7 +102,7 @@ def _is_of_all(other: WrittenOnce, claim: Equals) -> bool:
 def _proof(flow: Flow, stmt: Assert, claim: Equals) -> Held | str:
     """What the output holds, if that is proved equal to the formula; else why not."""
     order, output = axes_of(claim.view), claim.view.buffer
-    at = tuple(map(coordinate, range(len(output.shape))))
+    at = tuple(coordinate(axis, extent) for axis, extent in enumerate(output.shape))
     reason = conditional_claim_error(flow, stmt)
     if reason or order is None:
         return reason or "a claim on part of a tensor is not supported by the verifier yet"

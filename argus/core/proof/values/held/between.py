@@ -14,7 +14,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Cmp, Cond, Index, Read, Sym, Symbol
+from argus.core.index import Cmp, Cond, Const, Index, Read, Sym, Symbol
 from argus.core.ir import Buffer
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.cells import Rounding
@@ -106,9 +106,10 @@ def value_left(flow: Flow, tensor: Buffer, before: Mapping[Buffer, Expr], rename
     return Left(replaced(joined, over), held.roundings)
 
 
-def coordinate(axis: int) -> Sym:
-    """A symbol for a coordinate of an arbitrary element."""
-    found = algebra.sym(Symbol(f"y{axis}", "fresh", 0))
+def coordinate(axis: int, extent: Index | None = None) -> Sym:
+    """A symbol for a coordinate of an arbitrary element. extent: of its tensor, a number of which bounds it."""
+    high = extent.value - 1 if isinstance(extent, Const) and extent.value > 0 else None
+    found = algebra.sym(Symbol(f"y{axis}", "fresh", 0, high))
     assert isinstance(found, Sym)
     return found
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from argus.core import algebra
+from argus.core.index import Const
 from argus.core.proof.values.held.facts import Known
+from argus.core.proof.values.held.folds import Range, reduction
 from argus.core.values.expr import Choose, Expr, Fn, Infinity, Number, Reduce, Whole, choose, fn, infinity, reduce_
 from argus.core.values.formula_text import extremum_whose_place
 from argus.core.values.numbers import is_number
@@ -104,6 +106,9 @@ def _with_infinity(of: Expr, greatest: Fraction) -> Expr:
         case Fn(args=(one, other)):
             left, right = _with_infinity(one, greatest), _with_infinity(other, greatest)
             return right if left is infinity(1) else left if right is infinity(1) else fn("min", left, right)
+        case Reduce(op="min", variable=variable, low=Const(value=0), high=high, where=algebra.TRUE, body=body):
+            # joined with those within it, which minima with the number stood between
+            return reduction("min", [Range(variable, high)], _with_infinity(body, greatest))
         case Reduce(op=op, variable=variable, low=low, high=high, where=where, body=body):
             return reduce_(op, variable, low, high, _with_infinity(body, greatest), where)
         case _:

@@ -13,13 +13,14 @@ from argus.cli.lazy import LazyCommand, LazyGroup
     no_args_is_help=False,
     lazy={
         "solvers": LazyCommand("argus.cli.bench.command", "solvers", "Compare solvers on the verifier's queries."),
+        "kernelbench": LazyCommand("argus.cli.bench.kernelbench", "kernelbench", "Run problems of KernelBench."),
         "gemm": LazyCommand(
             "argus.cli.tune", "gemm", "Show which configuration a product gets, or search for the fastest."
         ),
     },
 )
 def bench() -> None:
-    """Compare solvers, or GEMM configurations."""
+    """Compare solvers, or GEMM configurations; run KernelBench."""
 
 
 @click.group(

@@ -26,14 +26,14 @@ def run_worker(request: Request, folder: Path, seconds: float, command: Sequence
     worker itself reports (E405 to E409).
     """
     request.write(folder)
-    status, output = _run((*command, str(folder)), seconds)
+    status, output = run_command((*command, str(folder)), seconds)
     try:
         return read_result(folder)
     except (OSError, ValueError, LookupError, TypeError):
         raise _death(status, output) from None
 
 
-def _run(command: Sequence[str], seconds: float) -> tuple[int, str]:
+def run_command(command: Sequence[str], seconds: float) -> tuple[int, str]:
     """The exit status and error output of a process. Raises ArgusError: E408 if it cannot start, E410 on timeout."""
     try:
         process = subprocess.Popen(

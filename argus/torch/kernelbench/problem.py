@@ -1,0 +1,85 @@
+"""A problem of KernelBench: a file that defines `Model`, `get_inputs` and `get_init_inputs`, at its sizes or others.
+
+Other sizes are made by rewriting the integers that the file assigns at its top level, which its functions read.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from attrs import frozen
+
+_KEPT = 16
+"""Integers up to this one stay: sizes of windows, strides, groups."""
+_BATCH = 2
+_torch: Any = torch
+
+
+def _seed(seed: int) -> None:
+    _torch.manual_seed(seed)
+
+
+@frozen
+class Problem:
+    """A problem's definitions. limit: what its sizes were reduced to; None for its own."""
+
+    namespace: Mapping[str, Any]
+    limit: int | None
+
+    def model(self, seed: int) -> Any:  # noqa: ANN401 reason: a module of torch's
+        _seed(seed)
+        return self.namespace["Model"](*self.namespace["get_init_inputs"]())
+
+    def inputs(self, seed: int) -> list[Any]:
+        _seed(seed)
+        return list(self.namespace["get_inputs"]())
+
+
+def load(path: Path, limit: int | None = None) -> Problem:
+    """The problem, of its own sizes, or with integers above the limit reduced to about that. Runs the file's code."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    if limit is not None:
+        for statement in tree.body:
+            if isinstance(statement, ast.Assign):
+                _reduce(statement, limit)
+    namespace: dict[str, Any] = {"__name__": path.stem}
+    exec(compile(tree, str(path), "exec"), namespace)  # noqa: S102 reason: the user's own checkout, in a process of its own
+    return Problem(namespace, limit)
+
+
+def _reduce(statement: ast.Assign, limit: int) -> None:
+    target = statement.targets[0]
+    name = target.id if isinstance(target, ast.Name) else ""
+    for node in ast.walk(statement.value):
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            node.value = reduced(name, node.value, limit)
+
+
+def reduced(name: str, value: int, limit: int) -> int:
+    """A smaller size: the limit for its multiples, otherwise a number below it with as odd an end; of a batch, 2."""
+    if value <= min(limit, _KEPT):
+        return value
+    if "batch" in name.lower():
+        return _BATCH
+    if value <= limit:
+        return value
+    return limit if value % limit == 0 else limit // 2 + value % (limit // 2)
+
+
+def runnable(path: Path, limits: tuple[int, ...], elements: int) -> Iterator[Problem]:
+    """The problem at each limit at which eager torch runs it, with at most so many elements of inputs."""
+    for limit in limits:
+        try:
+            problem = load(path, limit)
+            inputs = problem.inputs(0)
+            if sum(each.numel() for each in inputs if isinstance(each, torch.Tensor)) > elements:
+                continue
+            with torch.no_grad():
+                problem.model(0)(*inputs)
+        except (RuntimeError, ValueError, AssertionError, IndexError, TypeError):
+            continue
+        yield problem

@@ -73,10 +73,10 @@ def compiled(module: Any, options: Options) -> Compiled:  # noqa: ANN401 reason:
     start = perf_counter()
     planner = Planner(_hints(module.graph))
     graph, steps = planner.planned(module)
-    eager = tuple(
-        EagerEntry(step.operation, step.node, step.why) for step in graph.steps if isinstance(step, EagerStep)
-    )
-    record(GraphEntry(planner.entries, eager, perf_counter() - start))
+    calls = [step for step in graph.steps if isinstance(step, EagerStep)]
+    eager = tuple(EagerEntry(step.operation, step.node, step.why) for step in calls if not step.is_proved)
+    operators = tuple(step.operation for step in calls if step.is_proved)
+    record(GraphEntry(planner.entries, eager, operators, perf_counter() - start))
     if eager and options.fallback == "error":
         raise _refusal(
             f"{len(eager)} operations are not covered: {fallback_text(eager)}",

@@ -60,6 +60,11 @@ class EagerStep:
     single: bool
 
     @property
+    def is_proved(self) -> bool:
+        """Whether it is an operator of Argus, whose kernels are proved."""
+        return self.operation.startswith("argus.")
+
+    @property
     def reads(self) -> set[str]:
         """The tensors that it is given."""
         found: set[str] = set()

@@ -30,10 +30,11 @@ class EagerEntry:
 
 @frozen
 class GraphEntry:
-    """A compiled graph. seconds: from the capture on, proofs included; in proofs: theirs."""
+    """A compiled graph. operators: of Argus that it calls. seconds: from the capture on, those in proofs included."""
 
     kernels: tuple[KernelEntry, ...] = field(factory=tuple[KernelEntry, ...])
     eager: tuple[EagerEntry, ...] = field(factory=tuple[EagerEntry, ...])
+    operators: tuple[str, ...] = ()
     seconds: float = 0.0
 
     @property
@@ -47,6 +48,7 @@ class GraphEntry:
         for each in self.kernels:
             lines.append(f"  kernel {each.name} {each.config}: {each.verdict}")
             lines += [f"    {line}" for line in each.nests.splitlines()]
+        lines += [f"  operator {each}" for each in self.operators]
         lines += [f"  eager {each.operation} ({each.node}): {each.why}" for each in self.eager]
         return "\n".join(lines)
 

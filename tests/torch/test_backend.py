@@ -138,6 +138,22 @@ def test_operations_that_are_not_covered_can_be_errors() -> None:
     assert _argus_error(raised.value).diagnostic.code == "E418"
 
 
+@pytest.mark.filterwarnings("ignore:argus")
+def test_integers_are_not_computed_in_f32() -> None:
+    entry = agrees(lambda x, n: x * n, randn(4, 6), torch.arange(6))
+    assert [each.operation for each in entry.eager] == ["aten.mul.Tensor"]
+
+
+@pytest.mark.share(3)
+@pytest.mark.parametrize("name", ["a mask read", "a mask made"])
+def test_truth_values(name: str) -> None:
+    if name == "a mask read":
+        entry = agrees(lambda x, m: torch.where(m, x, -1.0), randn(4, 6), randn(4, 6) > 0)
+    else:
+        entry = agrees(lambda x, y: (x > y) | (x < -1), randn(4, 6), randn(6))
+    assert not entry.eager
+
+
 def test_another_option_is_refused() -> None:
     made = _compiled(lambda v: v + 1, options={"fall_back": "error"})
     with pytest.raises(Exception, match="there is no option") as raised:

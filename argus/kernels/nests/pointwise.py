@@ -69,6 +69,8 @@ def config_for(form: Canonical, last: int) -> Pointwise | None:
     if any(reductions(nest.body) for nest in form.nests) or not kinds <= set(TYPES):
         return None
     read = [each for nest in form.nests for each in reads(nest.body)]
+    if any(each.dtype in {"i64", "i32"} for each in read):
+        return None  # computed in f32, which does not hold all of them
     narrow = any(TYPES[each.dtype] not in _ONE_ELEMENT and not in_vectors(form, each) for each in read)
     vector = 1 if narrow else 16 // max(_BYTES[each] for each in kinds)
     while last % vector:

@@ -30,13 +30,17 @@ class Problem:
     namespace: Mapping[str, Any]
     limit: int | None
 
-    def model(self, seed: int) -> Any:  # noqa: ANN401 reason: a module of torch's
-        _seed(seed)
-        return self.namespace["Model"](*self.namespace["get_init_inputs"]())
+    def model(self, seed: int, device: str = "cpu") -> Any:  # noqa: ANN401 reason: a module of torch's
+        with _torch.device(device):
+            _seed(seed)
+            return self.namespace["Model"](*self.namespace["get_init_inputs"]()).to(device)
 
-    def inputs(self, seed: int) -> list[Any]:
-        _seed(seed)
-        return list(self.namespace["get_inputs"]())
+    def inputs(self, seed: int, device: str = "cpu") -> list[Any]:
+        """New ones, made on the device."""
+        with _torch.device(device):
+            _seed(seed)
+            made = list(self.namespace["get_inputs"]())
+        return [each.to(device) if isinstance(each, torch.Tensor) else each for each in made]
 
 
 def load(path: Path, limit: int | None = None) -> Problem:

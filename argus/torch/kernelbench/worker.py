@@ -60,17 +60,13 @@ def _problems(path: Path, device: str) -> Iterator[Problem]:
 def _compared(problem: Problem, device: str, seed: int) -> Comparison:
     reset: Any = torch.compiler
     reset.reset()
-    model, inputs = problem.model(seed).to(device), _on(problem.inputs(seed), device)
+    model, inputs = problem.model(seed, device), problem.inputs(seed, device)
     return compare(model, _by_argus(copy.deepcopy(model)), inputs)
 
 
 def _by_argus(model: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: a module
     made: Any = torch
     return made.compile(model, backend=argus_backend)
-
-
-def _on(inputs: list[Any], device: str) -> list[Any]:
-    return [each.to(device) if isinstance(each, torch.Tensor) else each for each in inputs]
 
 
 def _summary(comparisons: list[Comparison], entries: list[GraphEntry]) -> dict[str, Any]:
@@ -94,13 +90,13 @@ def _timed(problem: Problem) -> dict[str, Any]:
     """Times beside eager torch, torch.compile, and that with max-autotune."""
     made: Any = torch
     made.compiler.reset()
-    model = problem.model(0).cuda()
+    model = problem.model(0, "cuda")
     functions: dict[str, Callable[..., Any]] = {"eager": model, "argus": _by_argus(copy.deepcopy(model))}
     for name, mode in (("compile", "default"), ("max-autotune", "max-autotune-no-cudagraphs")):
         functions[name] = made.compile(copy.deepcopy(model), mode=mode)
 
     def inputs(number: int) -> list[Any]:
-        return _on(problem.inputs(number), "cuda")
+        return problem.inputs(number, "cuda")
 
     for function in functions.values():
         with torch.no_grad():

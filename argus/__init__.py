@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from argus.ops.attention import attention
     from argus.ops.attention_decode import attention_decode
     from argus.ops.attention_varlen import attention_varlen
+    from argus.ops.dropout import dropout
     from argus.ops.expert_order import expert_order
     from argus.ops.grouped_matmul import grouped_matmul
     from argus.ops.matmul import matmul
@@ -58,6 +59,7 @@ __all__ = [
     "build",
     "cross_entropy",
     "cumsum",
+    "dropout",
     "expert_order",
     "group_norm",
     "grouped_matmul",
@@ -95,6 +97,7 @@ _HOMES = {
     "build": "argus.verifier.api",
     "cross_entropy": "argus.ops.rows",
     "cumsum": "argus.ops.rows",
+    "dropout": "argus.ops.dropout",
     "expert_order": "argus.ops.expert_order",
     "group_norm": "argus.ops.rows",
     "grouped_matmul": "argus.ops.grouped_matmul",

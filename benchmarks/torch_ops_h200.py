@@ -3,8 +3,8 @@
 `benchmarks/torch_ops_h200.py`: for each public operator the direct call is compared with the registered operator, with
 one graph of `torch.compile(fullgraph=True)` (warnings are errors), by `aot_eager` and by Inductor, whose
 `mode="reduce-overhead"` replays CUDA graphs, and with a captured call that is replayed on other operands; bit for bit,
-and so are gradients. Then the time of a call on the host: of the function alone, of the public operator, of the
-registered one, and of a compiled graph. Exits with status 1 if a result differs or a step fails. Operators are checked
+and so are gradients. Then whether `argus.dropout` keeps the elements that torch's does, and the time of a call on the
+host: of the function alone, of the public operator, of the registered one, and of a compiled graph. Exits with status 1 if a result differs or a step fails. Operators are checked
 in `--jobs` processes. `--device cpu` does all but Inductor, graphs and times, by the interpreter.
 """
 
@@ -265,6 +265,30 @@ def checked_by(device: str, name: str) -> tuple[bool, str]:
     return right, f"{name}: {', '.join(said)}; {perf_counter() - began:.1f} s"
 
 
+def kept_elements() -> Iterator[tuple[bool, str]]:
+    """Whether `argus.dropout` keeps what torch's keeps, for the same state of the generator, and moves it so."""
+    functional: Any = torch.nn.functional
+    for kind in (torch.float32, torch.bfloat16, torch.float16):
+        for count in (64, 4096, 1_000_001, 1_000_002, 5_000_004, 40_000_000):
+            x = torch.ones(count, device="cuda", dtype=kind)
+            wrong, moved = 0, True
+            for seed, p in ((0, 0.5), (123456789012345, 0.1)):
+                after: list[Any] = []
+                found: list[Any] = []
+                for call in (functional.dropout, argus.dropout):
+                    TORCH.cuda.manual_seed(seed)
+                    torch.rand(1000, device="cuda")  # so that the offset is not 0
+                    found.append(call(x, p))
+                    after.append(TORCH.cuda.get_rng_state())
+                wrong += int((found[0] != found[1]).sum().item())
+                moved = moved and torch.equal(*after)
+            ends = "moved alike" if moved else "MOVED OTHERWISE"
+            yield (
+                wrong == 0 and moved,
+                f"dropout of {count:,} in {kind}: {wrong:,} elements differ, the generator {ends}",
+            )
+
+
 # -- times ---------------------------------------------------------------------------------------------------
 
 
@@ -326,6 +350,9 @@ def main() -> int:
             wrong += not right
             print(line, flush=True)
     if asked.device != "cpu":
+        for right, line in kept_elements():
+            wrong += not right
+            print(line, flush=True)
         for line in times():
             print(line, flush=True)
     return int(wrong > 0)

@@ -15,6 +15,7 @@ from argus.kernels import (
     attention_backward,
     attention_fp8,
     decode,
+    dropout,
     packed_attention,
     routing,
     routing_groups,
@@ -68,6 +69,7 @@ KERNELS: Mapping[str, Mapping[str, Kernels]] = {
     "the gradient of attention_varlen": {"sm_90a": Kernels(choice.select_by_mask)},
     "route": {"sm_90a": Kernels(routing.choose), "gfx942": Kernels(routing.choose_cdna3)},
     "route among groups": {"sm_90a": Kernels(routing_groups.choose)},
+    "dropout": {"sm_90a": Kernels(dropout.choose), "gfx942": Kernels(dropout.choose_cdna3, strided=False)},
     "operators along rows": {"sm_90a": Kernels(configs.choose), "gfx942": Kernels(configs_cdna3.choose)},
 }
 """By operator and target."""

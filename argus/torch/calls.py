@@ -13,11 +13,12 @@ from argus.ops.attention_options import Window, ends
 from argus.ops.expert_order import ExpertOrder
 from argus.ops.received_order import ReceivedOrder
 from argus.torch import attention as registered_attention
+from argus.torch import dropout as registered_dropout
 from argus.torch import experts, products, rows
 
 _OPERATORS: Any = torch.ops.argus
 Both = Tensor | tuple[Tensor, Tensor]
-_REGISTERED = registered_attention, experts, products, rows
+_REGISTERED = registered_attention, registered_dropout, experts, products, rows
 """The modules that register them."""
 
 
@@ -97,6 +98,13 @@ def received_order(counts: Tensor, rows: int, *, height: int | None = None) -> R
     return ReceivedOrder(*_OPERATORS.received_order(counts, rows, height))
 
 
+def dropout(x: Tensor, p: float = 0.5, **options: Any) -> Tensor:
+    # Not of `x.new_empty`: torch's compiler takes two of these to be one, and with them two draws.
+    state = torch.empty((4,), dtype=torch.int32, device=x.device)
+    _OPERATORS.dropout_draw(state, x.numel(), p)
+    return _OPERATORS.dropout(x, state, p, **options)
+
+
 def moe(*operands: Tensor, scales: tuple[Tensor, Tensor, Tensor] | None = None, **options: Any) -> Tensor:
     return _OPERATORS.moe(*operands, *(scales or ()), **options)
 
@@ -109,7 +117,7 @@ CALLS: dict[str, Callable[..., Any]] = {name: getattr(_OPERATORS, name) for name
     each.__name__: each
     for each in (
         *(attention, attention_varlen, attention_decode, rms_norm, layer_norm, grouped_matmul),
-        *(route, expert_order, received_order, moe),
+        *(route, expert_order, received_order, moe, dropout),
     )
 }
 """By the names of public operators."""

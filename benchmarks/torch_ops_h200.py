@@ -1,11 +1,12 @@
 """Registered operators on an H200: direct, compiled, differentiated, captured; and what a call costs on the host.
 
 `benchmarks/torch_ops_h200.py`: for each public operator the direct call is compared with the registered operator, with
-one graph of `torch.compile(fullgraph=True)` (warnings are errors), by `aot_eager` and by Inductor, whose
-`mode="reduce-overhead"` replays CUDA graphs, and with a captured call that is replayed on other operands; bit for bit,
-and so are gradients. Then whether `argus.dropout` keeps the elements that torch's does, and the time of a call on the
-host: of the function alone, of the public operator, of the registered one, and of a compiled graph. Exits with status 1 if a result differs or a step fails. Operators are checked
-in `--jobs` processes. `--device cpu` does all but Inductor, graphs and times, by the interpreter.
+one graph of `torch.compile(fullgraph=True)` (warnings are errors), by `aot_eager` and by Inductor, whose `mode="reduce-
+overhead"` replays CUDA graphs, and with a captured call that is replayed on other operands; bit for bit, and so are
+gradients. Then whether `argus.dropout` keeps the elements that torch's does, and the time of a call on the host: of the
+function alone, of the public operator, of the registered one, and of a compiled graph. Exits with status 1 if a result
+differs or a step fails. Operators are checked in `--jobs` processes. `--device cpu` does all but Inductor, graphs and
+times, by the interpreter.
 """
 
 from __future__ import annotations

@@ -9,7 +9,10 @@ from attrs import frozen
 from argus.ops.broadcast import common
 from argus.ops.call_path import is_placed, refuser
 
-KINDS = {"torch.bfloat16": "bf16", "torch.float16": "f16", "torch.float32": "f32"}
+KINDS = {"torch.bfloat16": "bf16", "torch.float16": "f16"}
+"""The elements of 16 bits that matrix units multiply."""
+MULTIPLIED = KINDS | {"torch.float32": "f32"}
+"""The elements of operands of `matmul`."""
 _CHUNK, _BYTES = 16, 2
 """In bytes: the alignment of rows, and the size of an element."""
 _MATRIX, _BATCH = 2, 3
@@ -107,7 +110,7 @@ def plan_operands(
     flat = not batched and _many(a)
     shared = batched and not (_many(a) and not _first_suffices(a, b))
     turned = not (flat or shared)
-    kind = KINDS[str(a.dtype)]
+    kind = MULTIPLIED[str(a.dtype)]
     asked = {"dense": not strided, "any_columns": kind == "f32"}
     left = operand_of(a, first=_first_suffices(a, b), copy=copy_a, flat=flat, may_transpose=turned, **asked)
     right = operand_of(b.mT, first=_first_suffices(b, a), copy=copy_b, **asked)
@@ -178,8 +181,8 @@ def check(a: Tensor, b: Tensor) -> None:
     for name, tensor in (("a", a), ("b", b)):
         if not hasattr(tensor, "data_ptr"):
             refuse(f"`{name}` is not a torch tensor, found {type(tensor).__name__}", "pass arrays on a GPU")
-        if str(tensor.dtype) not in KINDS:
-            known = " or ".join(KINDS)
+        if str(tensor.dtype) not in MULTIPLIED:
+            known = " or ".join(MULTIPLIED)
             refuse(f"`{name}` expects elements of type {known}, found {tensor.dtype}", "convert it: `.bfloat16()`")
         if not len(tensor.shape):
             refuse(f"`{name}` expects at least 1 axis, found none", "multiply by a number with `*`")

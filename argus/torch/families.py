@@ -10,7 +10,7 @@ from attrs import frozen
 
 from argus.core.walk import symbols
 from argus.kernels.config_names import name_of
-from argus.kernels.nests import reductions, scans, windows
+from argus.kernels.nests import places, reductions, scans, windows
 from argus.kernels.nests.fragments import TYPES
 from argus.kernels.nests.made import Schedule, template
 from argus.kernels.nests.pointwise import config_for, pointwise
@@ -51,6 +51,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("pointwise", _of_pointwise, pointwise),
     Family("windows", windows.config_for, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),
+    Family("places", places.config_for, places.places),
     Family("reductions", _of_reductions, reductions.reduced),
 )
 

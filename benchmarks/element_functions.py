@@ -25,6 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from argus.core.ir import Kernel
 from argus.core.philox import greatest_below
 from argus.emit.build import build
+from argus.kernels.nests.made import template
+from argus.kernels.nests.places import Places, places
 from argus.language import (
     Int,
     Tensor,
@@ -44,6 +46,9 @@ from argus.language import (
     spread,
     where,
 )
+from argus.nests.affine import computed
+from argus.nests.canonical import canonical
+from argus.nests.nest import Axis, Nest, Read, Reduce, TensorType, size
 from argus.testing.instructions.functions import IN_DOUBLE, function_kernel, numbers, on_cpu, units_off
 from argus.verifier.loader import load as load_file
 
@@ -186,6 +191,43 @@ def _places(torch: Any, folder: Path) -> int:  # noqa: ANN401 reason: untyped
     return wrong
 
 
+def _columns(torch: Any, folder: Path) -> int:  # noqa: ANN401 reason: untyped
+    """Places along the middle axis, in one pass, beside torch's: KernelBench's shape."""
+    a, b, c = map(size, "ABC")
+    i, j, k = Axis("i", a), Axis("j", b), Axis("k", c)
+    shape = 128, 4096, 4095
+    nest = Nest("Y", "i64", (i, k), Reduce("argmax", (j,), Read("X", (i.index, j.index, k.index), "f32")))
+    types = {"X": TensorType("X", (a, b, c), "f32"), "Y": nest.type}
+    sizes = dict(zip("ABC", shape, strict=True))
+    form = canonical((nest,), types, sizes)
+    x = torch.rand(shape, device="cuda")
+    x[3, 5::7, ::5] = float("nan")
+    y = torch.full((shape[0], shape[2]), -7, dtype=torch.int64, device="cuda")
+    own = {name: int(computed(extent, sizes)) for name, extent in form.sizes.items()}
+    held = [tuple(int(computed(each, own)) for each in one.type.shape) for one in form.parameters]
+    tensors = {one.type.name: each.view(shape) for one, each, shape in zip(form.parameters, (x, y), held, strict=True)}
+    wrong = 0
+    for unroll in (4, 8, 16):
+        for threads in (128, 256, 512):
+            made = template(form, places, Places(threads, unroll), f"places_{threads}_{unroll}").trace()
+            run = Launched(torch, made, folder).bound({n: own[n] for n in (s.name for s in made.sizes)}, **tensors)
+            times: dict[str, list[float]] = {"argus": [], "torch": []}
+            for _ in range(ROUNDS // 2):
+                for name, called in (("argus", run), ("torch", lambda: torch.argmax(x, 1))):
+                    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                    begin.record()
+                    called()
+                    end.record()
+                    torch.cuda.synchronize()
+                    times[name].append(begin.elapsed_time(end))
+            differs = int((y != torch.argmax(x, 1)).sum())
+            wrong += differs > 0
+            mine, other = (statistics.median(each) for each in times.values())
+            what = f"columns of {shape}, {threads} threads, {unroll} rows at once"
+            print(f"{what}: {differs:,} differ; {mine:.3f} ms, torch {other:.3f} ms", flush=True)
+    return wrong
+
+
 def _large(torch: Any, folder: Path) -> int:  # noqa: ANN401 reason: untyped
     """Rows of 2^30 elements: the index of an element exceeds 2^31, its bytes 2^33."""
     by = spread((2048,), threads=256, vector=4)
@@ -213,7 +255,7 @@ def _large(torch: Any, folder: Path) -> int:  # noqa: ANN401 reason: untyped
 def on_the_gpu() -> int:
     torch: Any = import_module("torch")
     with tempfile.TemporaryDirectory() as folder:
-        parts = (_functions, _extrema, _dropout, _places, _large)
+        parts = (_functions, _extrema, _dropout, _places, _columns, _large)
         return int(sum(part(torch, Path(folder)) for part in parts) > 0)
 
 

@@ -53,7 +53,7 @@ from argus.testing.instructions.functions import IN_DOUBLE, function_kernel, num
 from argus.verifier.loader import load as load_file
 
 CORPUS = Path(__file__).resolve().parent.parent / "tests" / "corpus" / "proved"
-STEP, FEWER = 1 << 8, 1 << 12
+STEP, FEWER = 1 << 9, 1 << 12
 """Every so many f32 numbers on the GPU, and on the CPU."""
 OF_TORCH = {"tanh_accurate": "tanh", "max_nan": "maximum", "min_nan": "minimum", "max": "fmax", "min": "fmin"}
 ROUNDS = 20

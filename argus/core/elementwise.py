@@ -120,6 +120,7 @@ _ENTRIES = (
     ElementOp("erf", 1, _erf, {"gfx942": "erf_of({0})", "sm_90a": "erff({0})"}),
     ElementOp("expm1", 1, np.expm1, {"gfx942": "expm1_of({0})", "sm_90a": "expm1f({0})"}),
     ElementOp("log1p", 1, np.log1p, {"gfx942": "log1p_of({0})", "sm_90a": "log1pf({0})"}),
+    ElementOp("pow", 2, np.power, {"gfx942": "pow_of({0}, {1})", "sm_90a": "powf({0}, {1})"}),
     ElementOp("sin", 1, np.sin, {"gfx942": "sin_of({0})", "sm_90a": "sinf({0})"}),
     ElementOp("cos", 1, np.cos, {"gfx942": "cos_of({0})", "sm_90a": "cosf({0})"}),
     ElementOp("floor", 1, np.floor, {"gfx942": "__builtin_elementwise_floor({0})", "sm_90a": "floorf({0})"}),

@@ -103,6 +103,47 @@ HELPER f32 expm1_of(f32 x) {
     return 2.0f * __builtin_fmaf(p, half, half - 0.5f);
 }
 """,
+    "pow_of": """\
+HELPER f32 pow_of(f32 x, f32 y) {  // 2 to the power of y log2(|x|), in double precision
+    if (x == 1.0f || y == 0.0f) return 1.0f;
+    if (x != x || y != y) return x + y;
+    const double size = x < 0.0f ? -(double)x : (double)x, magic = 6755399441055744.0;
+    const double half = 0.5 * y, whole = y + magic - magic;
+    const bool odd = y < 16777216.0f && y > -16777216.0f && whole == y && half + magic - magic != half;
+    const f32 sign = odd && (x < 0.0f || (x == 0.0f && 1.0f / x < 0.0f)) ? -1.0f : 1.0f;
+    const bool grows = (size > 1.0) == (y > 0.0f);
+    if (size == 0.0 || size == (double)__builtin_inff()) return grows ? sign * __builtin_inff() : sign * 0.0f;
+    if (x < 0.0f && whole != y && y < 16777216.0f && y > -16777216.0f) return __builtin_nanf("");
+    unsigned long long bits;
+    __builtin_memcpy(&bits, &size, 8);
+    int power = (int)(bits >> 52) - 1023;
+    bits = (bits & 0xFFFFFFFFFFFFFull) | 0x3FF0000000000000ull;
+    double part;
+    __builtin_memcpy(&part, &bits, 8);
+    if (part > 1.4142135623730951) { part *= 0.5; ++power; }
+    const double z = (part - 1.0) / (part + 1.0), t = z * z;
+    const double series = z * (2.0 + t * (2.0 / 3 + t * (2.0 / 5 + t * (2.0 / 7 + t * (2.0 / 9
+        + t * (2.0 / 11 + t * (2.0 / 13 + t * (2.0 / 15))))))));  // the logarithm of `part`
+    const double wanted = y * (power + series * 1.4426950408889634);
+    if (wanted > 129.0) return sign * __builtin_inff();
+    if (wanted < -151.0) return sign * 0.0f;
+    const double n = wanted + magic - magic, r = (wanted - n) * 0.6931471805599453;
+    double p = 1.0 + r * (1.0 / 10);
+    p = 1.0 + p * r * (1.0 / 9);
+    p = 1.0 + p * r * (1.0 / 8);
+    p = 1.0 + p * r * (1.0 / 7);
+    p = 1.0 + p * r * (1.0 / 6);
+    p = 1.0 + p * r * (1.0 / 5);
+    p = 1.0 + p * r * (1.0 / 4);
+    p = 1.0 + p * r * (1.0 / 3);
+    p = 1.0 + p * r * (1.0 / 2);
+    p = 1.0 + p * r;
+    bits = (unsigned long long)((long long)n + 1023) << 52;
+    double scale;
+    __builtin_memcpy(&scale, &bits, 8);
+    return sign * (f32)(p * scale);
+}
+""",
     "sin_of": "HELPER f32 sin_of(f32 x) { return x == 0.0f ? x : sine(x, 0); }\n",
     "cos_of": "HELPER f32 cos_of(f32 x) { return sine(x, 1); }\n",
     "log1p_of": """\

@@ -10,7 +10,7 @@ from argus.core.elementwise import ELEMENT_OPS
 from argus.emit import functions
 from argus.emit.hip.text import hip_text
 from argus.language import gfx942, sm_90a
-from argus.testing.instructions.functions import IN_DOUBLE, function_kernel, numbers, on_cpu, units_off
+from argus.testing.instructions.functions import IN_DOUBLE, POWERS, function_kernel, numbers, on_cpu, units_off
 
 TARGETS = {"gfx942": gfx942, "sm_90a": sm_90a}
 STEP = 1 << 18
@@ -33,6 +33,16 @@ def test_a_function_is_as_near_as_it_says(name: str, target: str) -> None:
         wanted = IN_DOUBLE[name](x.astype(np.float64))
     normal = (np.abs(wanted) >= 2.0**-126) | (wanted == 0)
     assert units_off(found, wanted)[normal].max() <= MOST.get(name, 0.0)
+
+
+@every_target
+@pytest.mark.parametrize("exponent", POWERS)
+def test_a_power_is_within_a_unit(exponent: float, target: str) -> None:
+    x = numbers(STEP)
+    y = np.full_like(x, exponent)
+    with np.errstate(all="ignore"):
+        wanted = np.power(x.astype(np.float64), y.astype(np.float64))
+    assert units_off(on_cpu(function_kernel("pow", TARGETS[target]), x, y), wanted).max() <= 1.0
 
 
 def test_a_wrong_coefficient_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

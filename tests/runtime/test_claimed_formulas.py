@@ -45,6 +45,7 @@ SIZES = {
     "formula_leaky_relu": {"M": 20, "N": 80},
     "formula_doubled": {"R": 300},
     "formula_gelu": {"N": 1540},
+    "formula_power": {"N": 1540},
     "formula_dropout": {"N": 1540, "T": 96},
     "formula_sums_from_the_end": {"R": 3, "N": 150},
     "formula_masks_and_places": {"N": 1537},
@@ -103,6 +104,7 @@ SIZES = {
     "formula_sums_of_sequences_without_rows": {"T": 20, "N": 40, "S": 15, "B": 14},
 }
 TWINS = {
+    "formula_power_of_another_exponent": {"N": 1540},
     "formula_half_truths": {"M": 20, "N": 30},
     "formula_sums_from_the_end_stored_from_the_start": {"R": 3, "N": 30},
     "formula_dropout_of_one_word": {"N": 1540, "T": 96},

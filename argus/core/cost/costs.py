@@ -29,7 +29,7 @@ from argus.core.memory.banks import cycles
 from argus.core.walk import IntArray
 
 _SPECIAL = frozenset({"exp", "exp2", "log", "log2", "rsqrt", "rcp", "div", "sqrt", "tanh"})
-_COMPUTED = frozenset({"erf", "expm1", "log1p", "tanh_accurate", "sin", "cos"})
+_COMPUTED = frozenset({"erf", "expm1", "log1p", "tanh_accurate", "sin", "cos", "pow"})
 """Functions of several instructions: about as many as two of the special function unit and a polynomial."""
 _INSTRUCTIONS = 16
 

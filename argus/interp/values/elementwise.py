@@ -335,6 +335,7 @@ _HOW: Mapping[str, How] = {
     "sub": "difference",
     "mul": "product",
     "div": "product",
+    "pow": "product",
     "max": "extremum",
     "min": "extremum",
     "max_nan": "extremum",

@@ -26,6 +26,10 @@ SECONDS = 120.0
 _BLOCK = 1024
 
 
+POWERS = (1.7, -0.3, 3.0, -2.0, 0.3333333, 5.0)
+"""Exponents of which errors of powers are measured."""
+
+
 def _erf(x: Exact) -> Exact:
     return np.array([erf(each) for each in x.tolist()])
 

@@ -44,6 +44,8 @@ def numbers(of: Expr) -> tuple[float, ...]:
 
 def undefined(name: str, args: tuple[float, ...]) -> bool:
     """Whether the real operation has no value there, for which hardware may have an infinity."""
+    if name == "pow":
+        return args[0] == 0 and args[1] < 0
     return (name == "div" and args[1] == 0) or (name in ("reciprocal", "rsqrt") and args[0] == 0)
 
 

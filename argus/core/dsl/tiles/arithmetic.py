@@ -79,6 +79,11 @@ def log1p(x: V) -> V:
     return _function("log1p", x)
 
 
+def power(x: V, y: Operand) -> V:
+    """x to the power of y, within two ulp; NaN of a negative element and a y that is no integer."""
+    return cast(V, elementwise("pow", cast(Fragment, x), y))
+
+
 def philox(first: V, step: Operand, thread: Operand, word: Operand, key_low: Operand, key_high: Operand) -> V:
     """Random bits by Philox4x32-10, as an integer from -2^31 to 2^31 - 1 for each element, all of 32 bits.
 

@@ -61,7 +61,7 @@ void cpu_load_lds(void* to, const void* base, u32 limit, u32 offset, int line);
 void cpu_mfma(int rows, int depth, int left_kind, int right_kind, const void* a, const void* b, void* c, int line);
 // Numbers.
 f32 cpu_exp(f32), cpu_exp2(f32), cpu_log(f32), cpu_log2(f32), cpu_tanh(f32), cpu_fma(f32, f32, f32);
-f32 cpu_erf(f32), cpu_expm1(f32), cpu_log1p(f32), cpu_sine(f32, int), cpu_floor(f32), cpu_round(f32), cpu_scaled(f32, int);
+f32 cpu_erf(f32), cpu_expm1(f32), cpu_log1p(f32), cpu_sine(f32, int), cpu_pow(f32, f32), cpu_floor(f32), cpu_round(f32), cpu_scaled(f32, int);
 f32 cpu_from_f16(u16), cpu_from_e4m3(u8, int fnuz), cpu_from_e5m2fnuz(u8);
 u16 cpu_to_f16(f32);
 u8 cpu_to_e4m3(f32, int fnuz);

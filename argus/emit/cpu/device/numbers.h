@@ -108,6 +108,17 @@ extern "C" f32 cpu_sine(f32 x, int quarters) {
     for (int n = quarters & 1 ? 1 : 2; n < 24; n += 2) sum += term *= -r * r / (n * (n + 1));
     return (f32)(quarters & 2 ? -sum : sum);
 }
+extern "C" f32 cpu_pow(f32 x, f32 y) {
+    if (x == 1 || y == 0) return 1;
+    if (x != x || y != y) return x + y;
+    const bool whole = y >= 16777216 || y <= -16777216 || rint(y) == y;
+    const bool odd = whole && y < 16777216 && y > -16777216 && rint(y / 2.0) * 2 != y;
+    const f32 sign = odd && (__builtin_bit_cast(u32, x) >> 31) ? -1 : 1, size = x < 0 ? -x : x;
+    const double infinity = to_double(0x7FF0000000000000);
+    if (size == 0 || size == infinity) return (size > 1) == (y > 0) ? sign * (f32)infinity : sign * 0.0f;
+    if (x < 0 && !whole) return (f32)to_double(0x7FF8000000000000);
+    return sign * (f32)exp2_of(y * log2_of(size));
+}
 // Rounds once: the sum in double is rounded to odd before it is rounded to f32.
 extern "C" f32 cpu_fma(f32 a, f32 b, f32 c) {
     const double product = (double)a * b, sum = product + c;

@@ -49,6 +49,7 @@ inline f32 expm1f(f32 x) { return cpu_expm1(x); }
 inline f32 log1pf(f32 x) { return cpu_log1p(x); }
 inline f32 sinf(f32 x) { return cpu_sine(x, 0); }
 inline f32 cosf(f32 x) { return cpu_sine(x, 1); }
+inline f32 powf(f32 x, f32 y) { return cpu_pow(x, y); }
 inline f32 floorf(f32 x) { return cpu_floor(x); }
 inline f32 ceilf(f32 x) { return -cpu_floor(-x); }
 inline f32 rintf(f32 x) { return cpu_round(x); }

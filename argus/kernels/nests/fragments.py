@@ -33,7 +33,7 @@ STORED: Mapping[str, DType] = {**TYPES, "i64": lang.i64, "i32": lang.i32}
 
 
 def _pow(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: register tiles and numbers
-    """x to the power of a number, by products for small whole ones, or of a tile for positive x."""
+    """x to the power of a number, by products for small whole ones."""
     if y == 0.5:
         return lang.sqrt(x)
     if isinstance(y, int | float) and y == int(y) and 0 < abs(y) <= 8:
@@ -41,7 +41,7 @@ def _pow(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: register tiles and numb
         for _ in range(abs(int(y)) - 1):
             found = found * x
         return found if y > 0 else 1.0 / found
-    return lang.exp2(y * lang.log2(x))
+    return lang.power(x, y)
 
 
 _maximum: Any = lang.maximum

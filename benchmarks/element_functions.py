@@ -14,6 +14,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ from argus.language import (
 from argus.nests.affine import computed
 from argus.nests.canonical import canonical
 from argus.nests.nest import Axis, Nest, Read, Reduce, TensorType, size
-from argus.testing.instructions.functions import IN_DOUBLE, function_kernel, numbers, on_cpu, units_off
+from argus.testing.instructions.functions import IN_DOUBLE, POWERS, function_kernel, numbers, on_cpu, units_off
 from argus.verifier.loader import load as load_file
 
 CORPUS = Path(__file__).resolve().parent.parent / "tests" / "corpus" / "proved"
@@ -92,16 +93,19 @@ def _functions(torch: Any, folder: Path) -> int:  # noqa: ANN401 reason: untyped
     """Prints the errors of each function; how many are further off than torch's by more than two units."""
     x = torch.from_numpy(numbers(STEP)).cuda()
     print(f"{len(x):,} numbers; error in units of the last place, torch's error, results with torch's bits")
+    cases = [(name, name, getattr(torch, OF_TORCH.get(name, name)), x) for name in IN_DOUBLE]
+    for exponent in POWERS:
+        given = float(np.float32(exponent))
+        cases.append((f"pow {exponent:.2g}", "pow", partial(torch.pow, exponent=given), torch.full_like(x, given)))
     wrong = 0
-    for name in IN_DOUBLE:
+    for shown, name, function, z in cases:
         y = torch.full_like(x, float("nan"))
-        Launched(torch, function_kernel(name, sm_90a), folder)({"N": len(x)}, X=x, Z=x, Y=y)
-        function = getattr(torch, OF_TORCH.get(name, name))
+        Launched(torch, function_kernel(name, sm_90a), folder)({"N": len(x)}, X=x, Z=z, Y=y)
         theirs, exact = function(x), function(x.double()).cpu().numpy()
         normal = (np.abs(exact) >= 2.0**-126) | (exact == 0)
         own, other = (float(units_off(each.cpu().numpy(), exact)[normal].max()) for each in (y, theirs))
         same = (y.view(torch.int32) == theirs.view(torch.int32)) | (y.isnan() & theirs.isnan())
-        print(f"{name:14} {own:10.3f} {other:8.3f} {float(same.float().mean()):9.4%}", flush=True)
+        print(f"{shown:14} {own:10.3f} {other:8.3f} {float(same.float().mean()):9.4%}", flush=True)
         wrong += own > other + 2 and name != "tanh"
     return wrong
 

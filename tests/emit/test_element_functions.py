@@ -24,6 +24,7 @@ every_target = pytest.mark.parametrize("target", TARGETS)
 exact = {"floor", "ceil", "round"}
 
 
+@pytest.mark.share(4)
 @every_target
 @pytest.mark.parametrize("name", sorted(MOST.keys() | exact))
 def test_a_function_is_as_near_as_it_says(name: str, target: str) -> None:
@@ -35,6 +36,7 @@ def test_a_function_is_as_near_as_it_says(name: str, target: str) -> None:
     assert units_off(found, wanted)[normal].max() <= MOST.get(name, 0.0)
 
 
+@pytest.mark.share(4)
 @every_target
 @pytest.mark.parametrize("exponent", POWERS)
 def test_a_power_is_within_a_unit(exponent: float, target: str) -> None:

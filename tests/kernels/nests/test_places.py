@@ -43,11 +43,13 @@ def values_of(form: Canonical, sizes: Mapping[str, int]) -> dict[str, int]:
     return {name: int(computed(extent, sizes)) for name, extent in form.sizes.items()}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("op", "dtype"), [("argmax", "i64"), ("argmin", "i64"), ("argmax", "i32")])
 def test_the_place_is_proved(op: ReduceOp, dtype: str) -> None:
     assert isinstance(verify(made(form_of(op, dtype)), solver="z3").verdict, Proved)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
 def test_nan_counts_first_and_so_does_the_first_of_equals(op: ReduceOp) -> None:
     form = form_of(op, sizes={"A": 2, "B": 7, "C": 300})

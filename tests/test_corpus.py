@@ -28,7 +28,7 @@ from tests.documents import complaints, document
 from tests.tiers import Tier
 
 ROOT = CORPUS.parents[1]
-STATIC = {"I14", "I17", "I18", "I19", "I20", "I21", "I22", "I28", "I33"}
+STATIC = {"I14", "I17", "I18", "I19", "I20", "I21", "I22", "I28", "I33", "I40"}
 RUN_TOO = {"I14", "I19"}  # of a cluster or of an access of a thread, a run shows it
 OF_BARRIERS = {"I6", "I7", "I8", "I9", "I13", "I14", "I15", "I16", "I29", "I32"}
 OF_TAGS = {"I1", "I2", "I3", "I4", "I39"}

@@ -340,6 +340,14 @@ INVARIANTS: tuple[Invariant, ...] = (
         "T",
         "kernels that assert one",
     ),
+    Invariant(
+        "I40",
+        "matrix instructions add no more products than declared",
+        "Between two assignments of an element of a register tile that declares a number, matrix instructions add at "
+        "most that many products to it.",
+        "C",
+        "tiles that declare a number",
+    ),
 )
 
 _BY_ID = {invariant.id: invariant for invariant in INVARIANTS}

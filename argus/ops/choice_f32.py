@@ -70,8 +70,9 @@ def _configs(products: int, *, wide: bool, chunked: bool, k: int) -> Iterator[Pa
     for (bm, stages, cluster), chunk in product(_TILES, _CHUNKS):
         if chunk and (not chunked or chunk >= k or cluster != (1,)):
             continue
-        most = stages * 3 // Parts(products).parts
-        yield Parts(products, bm, stages=min(most, 8), chunk=chunk, cluster=cluster, wide=wide)
+        bk = 64 if products == 1 else 32
+        deep = stages * 3 * 32 // (Parts(products).parts * bk)
+        yield Parts(products, bm, bk=bk, stages=min(deep, 8), chunk=chunk, cluster=cluster, wide=wide)
 
 
 def microseconds(config: Parts, z: int, m: int, n: int, k: int) -> float:

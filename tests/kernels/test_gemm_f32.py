@@ -17,9 +17,10 @@ from argus.interp.programs import run_program
 from argus.kernels import gemm_f32
 from argus.kernels.gemm_f32 import FAMILIES
 from argus.kernels.schedules import parts
+from argus.kernels.schedules.parts import Parts
 from argus.runtime.cpu.validate import run_text
 from argus.verifier.program import verify_program
-from tests.kernels.twins import Edit, twin
+from tests.kernels.twins import Edit, edited, twin
 
 ALL = [(family, config) for family, template in FAMILIES.items() for config in template.configs]
 QUICK = {("gemm_nn_f32", "rows_256_pairs"), ("gemm_tt_f32", "chunks_1024_any"), ("bmm_nn_shared_f32", "high")}
@@ -161,3 +162,15 @@ def test_a_twin_with_other_pairs_is_refuted_by_numbers(name: str) -> None:
     found = verify_program(wrong(name), solver="z3").verdict
     assert isinstance(found, Refuted)
     assert found.counterexample.code == "I39"
+
+
+def test_sums_that_stay_in_the_matrix_unit_break_the_declared_number() -> None:
+    """Over the real numbers they are the same sums."""
+    template, config = FAMILIES["gemm_nt_f32"], Parts(apart=False, wide=False)
+    assert isinstance(verify_program(template.instance(config, "one_sum"), solver="z3").verdict, Proved)
+    with edited(template, parts, (" if cfg.apart else None", "")):
+        twin_ = template.instance(config, "one_sum")
+    found = verify_program(twin_, solver="z3").verdict
+    assert isinstance(found, Refuted)
+    assert (found.counterexample.code, found.counterexample.replayed) == ("I40", "recomputed")
+    assert dict(found.counterexample.sizes)["K"] > config.bk

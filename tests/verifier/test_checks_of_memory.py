@@ -75,6 +75,7 @@ def slots_that_overlap() -> Kernel:
 CASES: tuple[Case, ...] = (
     ("lds_over_budget", "I22", without_obligations(budgets, "_storage_obligations")),
     ("bank_conflicts", "I33", without_obligations(budgets, "_bank_obligations")),
+    ("products_added_in_one", "I40", without_obligations(budgets, "added_products_obligations")),
     ("store_without_predicate", "I37", without_obligations(memory, "_bound_obligations")),
     ("misaligned_vector", "I19", without_obligations(memory, "_vector_obligations")),
     ("box_that_begins_anywhere", "I19", without_obligations(boxes, "box_start_obligations")),

@@ -238,7 +238,8 @@ def _buffer(buffer: Buffer) -> str:
     shape = f" {_shape(buffer.shape)}" if buffer.shape else ""
     kind = f"{buffer.space} {buffer.dtype}{shape} at {_layout(buffer.layout)}"
     file = "" if buffer.file == "any" else f" in {buffer.file} registers"
-    return f"{buffer.name}: {kind} align {buffer.align}{owner}{banks}{promise}{file}"
+    products = "" if buffer.products is None else f" products {buffer.products}"
+    return f"{buffer.name}: {kind} align {buffer.align}{owner}{banks}{promise}{file}{products}"
 
 
 def _layout(layout: Strided | Staged | TV) -> str:

@@ -39,7 +39,8 @@ class Buffer:
     align: the alignment of the first element in bytes. owner: the role that registers and counters belong to, "" for
     the block. banks: the largest bank-conflict degree that the author allows (None: not declared). promise: a data
     contract, a condition on every element (read-only integers). file: the register file of a tile, which does not
-    change what is computed.
+    change what is computed. products: the most products that matrix instructions may add to an element of a register
+    tile before it is assigned again (None: not declared).
     """
 
     name: str
@@ -53,6 +54,7 @@ class Buffer:
     promise: Cond = TRUE
     span: Span = NOWHERE
     file: File = "any"
+    products: int | None = None
 
 
 @frozen(eq=False)

@@ -57,6 +57,7 @@ class Features:
     relations: bool
     queues: bool
     banks: bool
+    products: bool
     roles: bool
     events: bool
     proxies: bool
@@ -98,6 +99,7 @@ def kernel_features(kernel: Kernel) -> Features:
         relations=any(isinstance(c, Equal | Distinct | Relation | Order | Products | Equals) for c in claims),
         queues=any(isinstance(s, Copy) and s.atom.completion.queue is not None for s in stmts) or has(Wait),
         banks=any(b.banks is not None for b in buffers),
+        products=any(b.products is not None for b in buffers),
         roles=has(Roles, One),
         events=has(Arrive, Await),
         proxies=has(Fence, Commit) or any(isinstance(s, Copy | Mma) and s.atom.proxy == "async" for s in stmts),
@@ -177,7 +179,7 @@ CHECKED_INVARIANTS = frozenset(
             "I32",
             "I33",
         ),
-        *("I34", "I35", "I36", "I37", "I38", "I39"),
+        *("I34", "I35", "I36", "I37", "I38", "I39", "I40"),
     )
 )
 """Invariants with a check in the verifier."""
@@ -224,6 +226,7 @@ _RULES: Mapping[str, _Rule] = {
     "I37": (lambda f: f.copies, "no copies"),
     "I38": (lambda _: True, ""),
     "I39": (lambda f: f.relations, "no relation is asserted"),
+    "I40": (lambda f: f.products, "no number of products is declared"),
 }
 
 

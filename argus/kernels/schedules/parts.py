@@ -75,7 +75,8 @@ class Parts:
     products are summed apart. chunk: K of a chunk, a multiple of bk, for tiles that do not fill the GPU: a launch of
     its own adds the sums of the chunks; 0: one for all of K. group: rows of a super-tile; 0: row-major tiles. cluster:
     CTAs along rows of C, which share tiles of B, or along columns, which share tiles of A. wide: rows of the f32
-    matrices are multiples of 16 bytes.
+    matrices are multiples of 16 bytes. apart: False leaves the sums of all stages in the accumulator of wgmma, to
+    measure what that loses.
     """
 
     products: int = 6
@@ -87,6 +88,7 @@ class Parts:
     group: int = 8
     cluster: tuple[int, ...] = (1,)
     wide: bool = True
+    apart: bool = True
     target = sm_90a
     threads = 384
 
@@ -136,8 +138,9 @@ def sum_products_of_parts(p: Sequence[Tensor], q: Sequence[Tensor], C: Tensor, c
         ring.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
-        apart = registers(f32, mm.C)
-        accs = [registers(f32, mm.C) for _ in range(sums)]
+        most = len(PAIRS[cfg.products]) * bk if cfg.apart else None
+        apart = registers(f32, mm.C, products=most)
+        accs = [registers(f32, mm.C, products=most) for _ in range(sums)]
         for m, n, *z in tiles:
             for acc in accs:
                 acc[:] = 0.0
@@ -146,11 +149,16 @@ def sum_products_of_parts(p: Sequence[Tensor], q: Sequence[Tensor], C: Tensor, c
                 for i, acc in enumerate(accs):
                     for number, (of_a, of_b) in enumerate(PAIRS[cfg.products]):
                         a = getattr(slot, f"a{of_a}").tile((64, bk), (sums * wg + i, 0))
-                        mma(mm, apart, a, getattr(slot, f"b{of_b}"), init=number == 0)
+                        b = getattr(slot, f"b{of_b}")
+                        if cfg.apart:
+                            mma(mm, apart, a, b, init=number == 0)
+                        else:
+                            mma(mm, acc, a, b)
                     wgmma.wait(0)
                     if i == sums - 1:
                         ring.release()
-                    acc[:] = acc + apart
+                    if cfg.apart:
+                        acc[:] = acc + apart
             for i, acc in enumerate(accs):
                 copy(acc, matrix_of(C, z).tile((64, bn), (sums * (2 * m + wg) + i, n)), via=via, edge=0)
 

@@ -10,13 +10,15 @@ from argus.core.ir import File, Lit, Map
 from argus.core.layout import TV
 
 
-def registers(dtype: DType, layout: TV, *, file: File = "any") -> Fragment:
+def registers(dtype: DType, layout: TV, *, file: File = "any", products: int | None = None) -> Fragment:
     """An uninitialised register tile, assigned in place (`x[:] = ...`, `x += ...`, `copy`, `mma`).
 
-    file: "accumulation" puts a 32-bit tile into accumulation registers (AGPRs), on targets that have them.
+    file: "accumulation" puts a 32-bit tile into accumulation registers (AGPRs), on targets that have them. products:
+    the most products that matrix instructions may add to an element before it is assigned again (I40), since they may
+    add with fewer bits, or truncate.
     """
     tracer = current("registers")
-    return Fragment(allocate(tracer, dtype, layout, tracer.name("registers"), file).view, mutable=True)
+    return Fragment(allocate(tracer, dtype, layout, tracer.name("registers"), file, products).view, mutable=True)
 
 
 def zeros(dtype: DType, layout: TV, *, file: File = "any") -> Fragment:

@@ -79,7 +79,9 @@ def check_types(name: str, tiles: Sequence[RegisterTile]) -> None:
             fault("E106", f"`{name}` combines {tiles[0].dtype} and {tile.dtype}", help="convert one with `.to(...)`")
 
 
-def allocate(tracer: Tracer, dtype: DType, layout: TV, name: str, file: File = "any") -> RegisterTile:
+def allocate(
+    tracer: Tracer, dtype: DType, layout: TV, name: str, file: File = "any", products: int | None = None
+) -> RegisterTile:
     """Declare a register tile of the executing agent.
 
     Raises E109 unless the layout has the agent's number of threads, E106 for a register file that the target lacks.
@@ -97,7 +99,9 @@ def allocate(tracer: Tracer, dtype: DType, layout: TV, name: str, file: File = "
             help=f"spread the tile over as many threads or waves as the {'role' if agent.name else 'kernel'} has",
         )
     shape = tuple(algebra.const(extent) for extent in layout.tile)
-    buffer = Buffer(name, "register", dtype, shape, layout, owner=agent.name, span=tracer.span(), file=file)
+    buffer = Buffer(
+        name, "register", dtype, shape, layout, owner=agent.name, span=tracer.span(), file=file, products=products
+    )
     tracer.emit(Alloc(buffer, span=tracer.span()))
     return RegisterTile(whole(buffer), layout)
 

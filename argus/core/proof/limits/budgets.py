@@ -22,6 +22,7 @@ from argus.core.memory.placement import BASE_ALIGNMENT, bytes_of, padded_bytes, 
 from argus.core.proof.dataflow.access import Access, Accesses
 from argus.core.proof.dataflow.lifetimes import peak_live_tiles
 from argus.core.proof.dataflow.timeline import Timeline
+from argus.core.proof.limits.added_products import added_products_obligations
 from argus.core.proof.limits.distinct_addresses import distinct_address_obligations
 from argus.core.proof.limits.memory import axis_modes, offsets_along, staged_offsets, symbolic_axes
 from argus.core.proof.obligation import Obligation, Related
@@ -40,10 +41,11 @@ def accumulation_words(buffer: Buffer) -> int:
 
 
 def budget_obligations(timeline: Timeline, accesses: Accesses) -> Iterator[Obligation]:
-    """I22 for the kernel's storage and I33 for its copies; I18 if a construct of the kernel is not modelled."""
+    """I22 and I40 for the kernel's storage, I33 for its copies; I18 if a construct of the kernel is not modelled."""
     allocs = [step.stmt for step in timeline.steps if isinstance(step.stmt, Alloc)]
     yield from _storage_obligations(timeline.kernel, allocs)
     yield from _accumulation_obligations(timeline.kernel, allocs)
+    yield from added_products_obligations(timeline.kernel)
     if timeline.unmodelled:
         yield from stage_obligations(timeline.kernel)
     for step in timeline.steps:

@@ -1,0 +1,310 @@
+"""Products of f32 by parts in bf16 beside cuBLAS on an H200: `python benchmarks/f32_h200.py errors`, or `... speed`.
+
+Both verify and compile what they run, by all processors, and check each result against float64, over NaN.
+
+errors: the norm of the error over that of the product, and the largest error over the norms of the row and the column,
+for K to 2^19 and uniform, normal, one-sided and badly scaled operands, beside SGEMM and TF32. `noapart` is a schedule
+whose sums stay in the accumulator of wgmma.
+
+speed: TFLOP/s of several configurations for each shape, and of SGEMM and TF32, interleaved, in both regimes; `*` marks
+the configuration that `argus.matmul` selects. `--out`: a folder for what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from importlib import import_module
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, cast
+
+from attrs import evolve, frozen
+from gemm_h200 import loaded
+
+import argus
+from argus.core.diagnostic import ArgusError
+from argus.core.ir import Program
+from argus.kernels.config_names import name_of
+from argus.kernels.schedules.parts import Parts
+from argus.ops.choice_f32 import candidates
+from argus.ops.matmul import candidate
+from argus.runtime.gpu.timing import DUTY_CYCLED, SUSTAINED, Stopwatch, time_interleaved
+from argus.runtime.kernel_cache import build_cached, build_program_cached, verify_cached, verify_program_cached
+
+FOLDER = Path(__file__).resolve().parent.parent / "build" / "f32_h200"
+NORMAL, LONG, WIDE, PAIRS, COLUMNS, THREE, ONE = ALL = tuple(
+    name_of(each)
+    for each in (
+        Parts(),
+        Parts(bk=64, stages=2),
+        Parts(bm=256, stages=3),
+        Parts(bm=256, stages=3, cluster=(1, 2)),
+        Parts(bn=192, stages=3),
+        Parts(products=3, bm=256, cluster=(1, 2)),
+        Parts(products=1, bm=256, bk=64, cluster=(1, 2)),
+    )
+)
+LARGE = (NORMAL, WIDE, PAIRS, COLUMNS)
+IN_ERRORS = (NORMAL, LONG, WIDE, "parts_chunk4096", "parts_noapart", THREE)
+DEPTHS = (64, 512, 4096, 32768, 1 << 17, 1 << 19)
+KINDS = ("uniform", "normal", "one-sided", "badly scaled")
+ROWS = 256
+SGEMM, TF32 = "SGEMM", "TF32"
+SUM = evolve(SUSTAINED, burst=8.0, lead=1)
+
+
+@frozen
+class Shape:
+    """C = op(A) op(B), of z products if z is not 0. layout: as in BLAS of row-major matrices."""
+
+    m: int
+    n: int
+    k: int
+    layout: str = "nn"
+    z: int = 0
+    names: tuple[str, ...] = LARGE
+    what: str = ""
+
+    @property
+    def family(self) -> str:
+        return f"{'bmm' if self.z else 'gemm'}_{self.layout}_f32"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return ({"Z": self.z} if self.z else {}) | {"M": self.m, "N": self.n, "K": self.k}
+
+    @property
+    def selected(self) -> str:
+        turned = {"a_transposed": self.layout[0] == "t", "b_transposed": self.layout[1] == "n"}
+        sizes = tuple(self.sizes.values())
+        return candidates(self.family, sizes, **turned, device="", precision="highest")[0]
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        rows = (self.m if self.layout[0] == "t" else self.k, self.n if self.layout[1] == "n" else self.k, self.n)
+        suffix = "_nowide" if any(each % 4 for each in rows) else ""
+        return tuple(dict.fromkeys((self.selected, *(name + suffix for name in self.names))))
+
+
+SHAPES = (
+    Shape(4096, 4096, 4096, names=ALL, what="KernelBench 1"),
+    Shape(8192, 8192, 8192, names=(WIDE, PAIRS)),
+    Shape(2048, 4096, 8192, what="KernelBench 2"),
+    Shape(512, 2048, 1024, z=128, what="KernelBench 3"),
+    Shape(2048, 1, 1 << 20, "nt", names=(), what="KernelBench 4"),
+    Shape(256, 256, 1 << 19, names=("parts_chunk16384", "parts_chunk8192", "parts_chunk4096"), what="KernelBench 6"),
+    Shape(32768, 32768, 64, names=(NORMAL, WIDE), what="KernelBench 7"),
+    Shape(8205, 5921, 2949, what="KernelBench 8"),
+    Shape(32768, 32768, 32, names=(NORMAL, WIDE), what="KernelBench 9"),
+    Shape(16384, 768, 2048, what="KernelBench 10"),
+    Shape(1 << 20, 768, 256, names=(WIDE, PAIRS), what="KernelBench 11"),
+    Shape(2048, 4096, 8192, "tn", names=(PAIRS,), what="KernelBench 16"),
+    Shape(2048, 4096, 8192, "nt", names=(PAIRS,), what="KernelBench 17"),
+    Shape(2048, 4096, 8192, "tt", names=(PAIRS,), what="KernelBench 18"),
+    *(Shape(each, each, each, names=(NORMAL, "parts_chunk512")) for each in (256, 512, 1024, 2048)),
+    Shape(1, 4096, 4096, "nt", names=()),
+    Shape(4, 4096, 4096, "nt", names=(NORMAL, "parts_chunk512")),
+)
+
+
+def prepared(made: tuple[str, str]) -> tuple[tuple[str, str], str, str]:
+    """Verify and compile a configuration of a family: both, the path of its description, or why there is none."""
+    try:
+        traced, _ = candidate(*made).traced()
+        with argus.use_solver("z3"):
+            said = (verify_program_cached(traced) if isinstance(traced, Program) else verify_cached(traced)).verdict
+        if said != "proved":
+            return made, "", f"it is {said}"
+        return made, str(build_program_cached(traced) if isinstance(traced, Program) else build_cached(traced)), ""
+    except ArgusError as problem:
+        return made, "", str(problem)
+
+
+def all_prepared(torch: Any, wanted: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Any]:  # noqa: ANN401 reason: untyped
+    """The configurations on the device, without those that are not proved or not compiled."""
+    began, found = time.perf_counter(), dict[tuple[str, str], Any]()
+    torch.zeros(1, device="cuda")
+    with ProcessPoolExecutor(min(16, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
+        for made, path, why in pool.map(prepared, wanted):
+            if why:
+                print(f"{' '.join(made)}: left out: {why}", flush=True)
+            else:
+                found[made] = loaded(torch, Path(path))
+    print(f"{len(found)} of {len(wanted)} ready in {time.perf_counter() - began:.0f} s", flush=True)
+    return found
+
+
+class Case:
+    """Operands of a shape, as stored, with the product in float64 of some rows."""
+
+    def __init__(self, torch: Any, shape: Shape, kind: str = "normal") -> None:  # noqa: ANN401 reason: untyped
+        self.torch, self.shape, self.stream = torch, shape, torch.cuda.current_stream().cuda_stream
+        of_z = (shape.z,) if shape.z else ()
+        plain = [self._drawn(kind, *of_z, rows, shape.k) for rows in (shape.m, shape.n)]
+        self.out = torch.empty(*of_z, shape.m, shape.n, device="cuda")
+        turned = [shape.layout[0] == "t", shape.layout[1] == "n"]
+        stored = [each.mT.contiguous() if turn else each for each, turn in zip(plain, turned, strict=True)]
+        self.a, self.b = cast(Any, [each.mT if turn else each for each, turn in zip(stored, turned, strict=True)])
+        self.given = {"A": stored[0], "B": stored[1], "C": self.out}
+
+    def _drawn(self, kind: str, *extents: int) -> Any:  # noqa: ANN401 reason: a tensor
+        torch = self.torch
+        if kind == "uniform":
+            return torch.rand(*extents, device="cuda") * 2 - 1
+        made = torch.randn(*extents, device="cuda")
+        if kind == "one-sided":
+            return made.abs()
+        if kind == "badly scaled":
+            along = [torch.randint(-6, 7, (extent, 1), device="cuda").float() for extent in extents[-2:]]
+            return made * 10.0 ** (along[0] + along[1].T)
+        return made
+
+    def errors(self) -> tuple[float, float]:
+        """Of the output: the norm of the error over the product's, and the largest over norms of rows and columns."""
+        a, b, found = self.a, self.b, self.out
+        if self.shape.z:
+            a, b, found = a[:2], b[:2], found[:2]
+        most = max(1, (1 << 26) // max(self.shape.n, self.shape.k))
+        a, found = a[..., -most:, :].double(), found[..., -most:, :].double()
+        exact = a @ b.double().mT
+        apart = (found - exact).abs()
+        scale = a.norm(dim=-1, keepdim=True) * b.double().norm(dim=-1).unsqueeze(-2)
+        return float(apart.norm() / exact.norm()), float((apart / scale).max())
+
+    def peer(self, *, tf32: bool) -> Callable[[], object]:
+        mm, cuda = self.torch.matmul, self.torch.backends.cuda.matmul
+
+        def product() -> None:
+            cuda.allow_tf32 = tf32
+            mm(self.a, self.b.mT, out=self.out)
+            cuda.allow_tf32 = False
+
+        return product
+
+    def own(self, kernel: Any) -> Callable[[], object]:  # noqa: ANN401 reason: untyped
+        at = kernel.prepare(self.shape.sizes)
+        call = at.bind(self.given, self.stream)
+        return lambda _alive=at: call()
+
+    def calls(
+        self, kernels: dict[tuple[str, str], Any], names: Sequence[str]
+    ) -> Iterator[tuple[str, Callable[[], object]]]:
+        """Those that leave the product, after their errors are known to be none of a wrong kernel."""
+        yield SGEMM, self.peer(tf32=False)
+        yield TF32, self.peer(tf32=True)
+        for name in names:
+            kernel = kernels.get((self.shape.family, name))
+            if kernel is not None:
+                try:
+                    yield name, self.own(kernel)
+                except ArgusError as problem:
+                    print(f"{self.shape.family} {name}: left out: {problem}", flush=True)
+
+    def measured(self, call: Callable[[], object]) -> tuple[float, float]:
+        """The errors of a call, whose output is NaN before."""
+        self.out.fill_(float("nan"))
+        call()
+        self.torch.cuda.synchronize()
+        return self.errors()
+
+
+def errors(torch: Any, out: Path) -> int:  # noqa: ANN401 reason: untyped
+    """1 if the error of six products is above SGEMM's for some K and kind of operands."""
+    kernels = all_prepared(torch, [("gemm_nn_f32", name) for name in IN_ERRORS])
+    worse, rows = 0, list[dict[str, Any]]()
+    for kind in KINDS:
+        for depth in DEPTHS:
+            torch.manual_seed(depth)
+            case = Case(torch, Shape(ROWS, ROWS, depth), kind)
+            found = {name: case.measured(call) for name, call in case.calls(kernels, IN_ERRORS)}
+            rows.append({"kind": kind, "K": depth, "errors": found})
+            print(
+                f"{kind:13} {depth:7}  " + "  ".join(f"{name} {a:.2e} {b:.2e}" for name, (a, b) in found.items()),
+                flush=True,
+            )
+            worse += any(found[name][0] > found[SGEMM][0] for name in (NORMAL, WIDE) if name in found)
+    print(f"six products are further off than SGEMM in {worse} of {len(rows)} cases", flush=True)
+    _store(out, "errors", torch, rows)
+    return int(worse > 0)
+
+
+def speed(torch: Any, out: Path, rounds: int, seconds: float) -> int:  # noqa: ANN401 reason: untyped
+    """1 if a result is wrong. seconds: no shape is begun after so many."""
+    began = time.perf_counter()
+    wanted = dict.fromkeys((shape.family, name) for shape in SHAPES for name in shape.tried)
+    kernels = all_prepared(torch, list(wanted))
+    watch = Stopwatch(
+        next(iter(kernels.values())).driver, torch.cuda.current_stream().cuda_stream, partial(_hold, torch)
+    )
+    wrong, rows = 0, list[dict[str, Any]]()
+    for shape in SHAPES:
+        if time.perf_counter() - began > seconds:
+            print(f"no time for {shape}", flush=True)
+            continue
+        case = Case(torch, shape)
+        calls = dict(case.calls(kernels, shape.tried))
+        found = {name: case.measured(call) for name, call in calls.items()}
+        allowed = {
+            name: 2e-2 if "products1" in name else 1e-3 if "products3" in name or name == TF32 else 2e-6
+            for name in calls
+        }
+        bad = [name for name, (norm, _) in found.items() if not norm <= max(allowed[name], 4 * found[SGEMM][0])]
+        wrong += len(bad)
+        for name in bad:
+            print(f"WRONG: {shape.family} {shape.sizes} {name}: {found[name]}", flush=True)
+            calls.pop(name)
+        print(f"{shape.what or 'other'}: {shape.family} {'x'.join(map(str, shape.sizes.values()))}", flush=True)
+        row: dict[str, Any] = {"family": shape.family, **shape.sizes, "selected": shape.selected, "errors": found}
+        flops = 2e-9 * (shape.z or 1) * shape.m * shape.n * shape.k
+        for regime in (SUM, DUTY_CYCLED):
+            times = time_interleaved(watch, calls, regime, rounds)
+            row[regime.name] = {name: times.median(name) for name in calls}
+            for name in calls:
+                ratio = statistics.median(times.ratios(name, SGEMM))
+                mark = "*" if name == shape.selected else " "
+                took = times.median(name)
+                text = f"  {regime.name:12}{mark}{name:42} {1e3 * took:9.1f} us {flops / took:7.1f} TFLOP/s"
+                print(f"{text} {ratio:6.2f} of SGEMM, error {found[name][0]:.2e}", flush=True)
+        rows.append(row)
+        del case, calls
+        torch.cuda.empty_cache()
+    _store(out, "speed", torch, rows)
+    return int(wrong > 0)
+
+
+def _hold(torch: Any, seconds: float) -> None:  # noqa: ANN401 reason: untyped
+    torch.cuda._sleep(int(2e9 * seconds))
+
+
+def _store(out: Path, name: str, torch: Any, rows: list[dict[str, Any]]) -> None:  # noqa: ANN401 reason: untyped
+    out.mkdir(parents=True, exist_ok=True)
+    about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+    (out / f"f32_{name}.json").write_text(json.dumps({**about, "rows": rows}), "utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("errors", "speed"))
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    chosen = parser.parse_args()
+    torch: Any = import_module("torch")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.manual_seed(0)
+    return (
+        errors(torch, chosen.out)
+        if chosen.what == "errors"
+        else speed(torch, chosen.out, chosen.rounds, chosen.seconds)
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

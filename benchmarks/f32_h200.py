@@ -39,7 +39,7 @@ from argus.runtime.gpu.timing import DUTY_CYCLED, SUSTAINED, Stopwatch, time_int
 from argus.runtime.kernel_cache import build_cached, build_program_cached, verify_cached, verify_program_cached
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "f32_h200"
-NORMAL, LONG, WIDE, PAIRS, COLUMNS, THREE, ONE = ALL = tuple(
+NORMAL, LONG, WIDE, PAIRS, COLUMNS, SHARED, ORDERED, THREE, ONE = ALL = tuple(
     name_of(each)
     for each in (
         Parts(),
@@ -47,11 +47,13 @@ NORMAL, LONG, WIDE, PAIRS, COLUMNS, THREE, ONE = ALL = tuple(
         Parts(bm=256, stages=3),
         Parts(bm=256, stages=3, cluster=(1, 2)),
         Parts(bn=192, stages=3),
+        Parts(bn=192, stages=3, cluster=(2, 1)),
+        Parts(bm=256, stages=3, ordered=True),
         Parts(products=3, bm=256, cluster=(1, 2)),
         Parts(products=1, bm=256, bk=64, cluster=(1, 2)),
     )
 )
-LARGE = (NORMAL, WIDE, PAIRS, COLUMNS)
+LARGE = (NORMAL, PAIRS, COLUMNS, SHARED)
 IN_ERRORS = (NORMAL, LONG, WIDE, "parts_chunk4096", "parts_noapart", THREE)
 DEPTHS = (64, 512, 4096, 32768, 1 << 17, 1 << 19)
 KINDS = ("uniform", "normal", "one-sided", "badly scaled")

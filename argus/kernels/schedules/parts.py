@@ -12,6 +12,7 @@ and added to f32 sums, which are rounded to nearest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from math import prod
 
 from attrs import frozen
@@ -24,6 +25,7 @@ from argus.language import (
     Order,
     Ring,
     Tensor,
+    Turns,
     assume,
     bf16,
     block_id,
@@ -75,8 +77,8 @@ class Parts:
     products are summed apart. chunk: K of a chunk, a multiple of bk, for tiles that do not fill the GPU: a launch of
     its own adds the sums of the chunks; 0: one for all of K. group: rows of a super-tile; 0: row-major tiles. cluster:
     CTAs along rows of C, which share tiles of B, or along columns, which share tiles of A. wide: rows of the f32
-    matrices are multiples of 16 bytes. apart: False leaves the sums of all stages in the accumulator of wgmma, to
-    measure what that loses.
+    matrices are multiples of 16 bytes. ordered: the warpgroups take turns to begin a stage; not in a cluster. apart:
+    False leaves the sums of all stages in the accumulator of wgmma, to measure what that loses.
     """
 
     products: int = 6
@@ -88,6 +90,7 @@ class Parts:
     group: int = 8
     cluster: tuple[int, ...] = (1,)
     wide: bool = True
+    ordered: bool = False
     apart: bool = True
     target = sm_90a
     threads = 384
@@ -112,11 +115,12 @@ def sum_products_of_parts(p: Sequence[Tensor], q: Sequence[Tensor], C: Tensor, c
     problem = Contraction(p[0], q[0], C, 0)
     count = problem.count(bm, bn)
     problem.assume_aligned(stores=False)
-    assume(count < 1 << (24 if bm == 128 else 23))  # so that rows of tiles fit 32 bits
+    assume(count < 1 << (24 if bm * cfg.cluster[0] == 128 else 23))  # so that rows of tiles fit 32 bits
     mm = wgmma(bf16, n=bn)
     held = {f"a{i}": slot_for(each, bm, bk) for i, each in enumerate(p)}
     held |= {f"b{i}": slot_for(each, bn, bk) for i, each in enumerate(q)}
     ring = Ring(cfg.stages, **held)
+    turns = Turns(2) if cfg.ordered else None
     tiles = _tiles(problem, cfg)
     depth = ceil_div(p[0].shape[-1], bk)
     problem.assume_ring_bounds(count, depth, cfg.stages)
@@ -147,13 +151,14 @@ def sum_products_of_parts(p: Sequence[Tensor], q: Sequence[Tensor], C: Tensor, c
             for _ in _slices(cfg, depth, z):
                 slot = ring.wait()
                 for i, acc in enumerate(accs):
-                    for number, (of_a, of_b) in enumerate(PAIRS[cfg.products]):
-                        a = getattr(slot, f"a{of_a}").tile((64, bk), (sums * wg + i, 0))
-                        b = getattr(slot, f"b{of_b}")
-                        if cfg.apart:
-                            mma(mm, apart, a, b, init=number == 0)
-                        else:
-                            mma(mm, acc, a, b)
+                    with nullcontext() if turns is None or i > 0 else turns(wg):
+                        for number, (of_a, of_b) in enumerate(PAIRS[cfg.products]):
+                            a = getattr(slot, f"a{of_a}").tile((64, bk), (sums * wg + i, 0))
+                            b = getattr(slot, f"b{of_b}")
+                            if cfg.apart:
+                                mma(mm, apart, a, b, init=number == 0)
+                            else:
+                                mma(mm, acc, a, b)
                     wgmma.wait(0)
                     if i == sums - 1:
                         ring.release()

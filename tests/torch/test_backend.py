@@ -154,6 +154,29 @@ def test_truth_values(name: str) -> None:
     assert not entry.eager
 
 
+COMPARED: dict[str, Callable[[Any, Any], Any]] = {
+    "counted": lambda x, y: (x == y).sum(0),
+    "chosen": lambda x, y: T.where(x < y, 1.0, 2.0),
+    "a large number": lambda x, _: (x >= (1 << 24) + 1).any(0),
+}
+
+
+@pytest.mark.share(3)
+@pytest.mark.filterwarnings("ignore:argus. eager torch runs:UserWarning")
+@pytest.mark.parametrize("name", COMPARED)
+def test_integers_that_f32_makes_equal_differ(name: str) -> None:
+    x = torch.full((64,), 1 << 24)
+    assert agrees(COMPARED[name], x, x + 1).eager
+
+
+@pytest.mark.nightly
+def test_places_of_maxima_in_one_pass() -> None:
+    x = torch.randint(-3, 3, (5, 33000), generator=torch.Generator().manual_seed(0)).float()
+    x[2, ::3] = x[4, ::3] = float("nan")
+    (kernel,) = agrees(lambda v: T.argmax(v, 0), x).kernels
+    assert kernel.name.startswith("places")
+
+
 def test_another_option_is_refused() -> None:
     made = _compiled(lambda v: v + 1, options={"fall_back": "error"})
     with pytest.raises(Exception, match="there is no option") as raised:

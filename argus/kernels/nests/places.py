@@ -13,7 +13,6 @@ from typing import Any
 from attrs import frozen
 
 from argus.kernels.nests.bodies import Place, TileBody
-from argus.kernels.nests.fragments import TYPES
 from argus.kernels.nests.tiles import Tile, TileAxis
 from argus.language import (
     Tensor,
@@ -41,6 +40,7 @@ _LARGEST = 1 << 40
 _LARGEST_PLACE = 1 << 30
 _FEWEST = 1 << 15
 """Columns from which on a thread for each keeps memory busy."""
+_LOADED = {"f32", "bf16", "f16"}
 _STORED = ("i32", "i64")
 
 
@@ -64,7 +64,7 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Places | None:
     read = reads(of.body)
     columns = all((literal_factors(each.index[-1], {last}) or {}).get(last) == 1 for each in read)
     count = prod(int(computed(axis.extent, sizes)) for axis in nest.domain)
-    known = {each.dtype for each in read} <= set(TYPES)
+    known = {each.dtype for each in read} <= _LOADED
     return Places() if read and columns and known and count >= _FEWEST else None
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, pi, sqrt
-from typing import cast
+from typing import Literal, cast
 
-from argus.nests.nest import Constant, Convert, Expr
+from argus.nests.nest import Apply, Constant, Convert, Expr, Read, Select, Test
 from argus.nests.simplify import (
     ONE,
     ZERO,
@@ -67,6 +67,34 @@ def _sign(x: Expr) -> Expr:
     return select(compare("<", ZERO, x), ONE, select(compare("<", x, ZERO), _c(-1), ZERO))
 
 
+_WHOLE = 1 << 24
+"""f32, in which templates compute, has all integers up to here."""
+
+
+def _may_round(x: Expr) -> bool:
+    """Whether f32 may round a value: it is chosen among integers in memory, or a number that is too large."""
+    match x:
+        case Read(dtype=dtype):
+            return dtype in ("i32", "i64")
+        case Constant(value=value):
+            return _WHOLE < abs(value) < inf
+        case Select(then=then, other=other):
+            return _may_round(then) or _may_round(other)
+        case Apply(op="max" | "min" | "neg" | "abs", args=args):
+            return any(map(_may_round, args))
+        case Convert(arg=arg):
+            return _may_round(arg)
+        case _:
+            return False
+
+
+def _compared(op: Literal["<", "<=", "=="], x: Expr, y: Expr) -> Test:
+    """A comparison, of which rounding keeps the order if it changes one side alone."""
+    if _may_round(x) and _may_round(y):
+        raise NotCovered("a comparison of integers that f32 may round to equal numbers")
+    return compare(op, x, y)
+
+
 _ARITHMETIC: dict[str, Function] = {
     "mul": _op("mul"),
     "maximum": _op("max"),
@@ -75,12 +103,12 @@ _ARITHMETIC: dict[str, Function] = {
     "fmin": _op("min"),
     "logical_and bitwise_and": lambda x, y: truth(both(as_test(x), as_test(y))),
     "logical_or bitwise_or": lambda x, y: truth(either(as_test(x), as_test(y))),
-    "lt": lambda x, y: truth(compare("<", x, y)),
-    "le": lambda x, y: truth(compare("<=", x, y)),
-    "gt": lambda x, y: truth(compare("<", y, x)),
-    "ge": lambda x, y: truth(compare("<=", y, x)),
-    "eq": lambda x, y: truth(compare("==", x, y)),
-    "ne": lambda x, y: truth(negated(compare("==", x, y))),
+    "lt": lambda x, y: truth(_compared("<", x, y)),
+    "le": lambda x, y: truth(_compared("<=", x, y)),
+    "gt": lambda x, y: truth(_compared("<", y, x)),
+    "ge": lambda x, y: truth(_compared("<=", y, x)),
+    "eq": lambda x, y: truth(_compared("==", x, y)),
+    "ne": lambda x, y: truth(negated(_compared("==", x, y))),
 }
 for _names, _function in _ARITHMETIC.items():
     _entry(_names, _function, 2)

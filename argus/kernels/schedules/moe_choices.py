@@ -47,13 +47,15 @@ _WARP, _MOST, _MOST_ACROSS = 32, 1 << 28, 1 << 16
 class Dots:
     """A warp has `columns` rows of a matrix, of which it loads `steps` times 512 bytes at a time.
 
-    unroll: choices of a token, or parts of a row, that the compiler may overlap.
+    unroll: choices of a token, or parts of a row, that the compiler may overlap. resident: blocks of which a
+    processor has the registers.
     """
 
     columns: int = 1
     steps: int = 8
     unroll: int = 1
     threads: int = 128
+    resident: int = 1
     target = sm_90a
 
     @property

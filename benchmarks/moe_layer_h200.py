@@ -243,7 +243,7 @@ def refuses(torch: Any) -> bool:  # noqa: ANN401 reason: untyped
     layer, right = Layer("", 8, 64, 64, 3), True
     given = made(torch, layer, 50, "uniform", torch.bfloat16)
     given = evolve(given, x=within(torch, (50, 64)).copy_(given.x))
-    for config in ("columns_256", "rows_16"):
+    for config in ("columns_256", "rows_16", "gathered_16"):
         order = expert_order(given.ids, layer.experts, height=SCHEDULES[config])
         found, count = dict.fromkeys(("fetch", "tell"), 0), 0
         for what, wrong in wrong_orders(order, layer.experts):

@@ -18,7 +18,14 @@ from argus.core.verdict import Proved
 from argus.interp.programs import run_program
 from argus.kernels import moe, moe_fp8
 from argus.kernels.moe import FAMILIES
-from argus.kernels.schedules import grouped, grouped_by_target, grouped_gated, grouped_listed, moe_rows, moe_scaled
+from argus.kernels.schedules import (
+    grouped,
+    grouped_by_target,
+    grouped_gated,
+    grouped_listed,
+    moe_rows,
+    moe_scaled,
+)
 from argus.kernels.schedules.grouped_gated import ACTIVATIONS
 from argus.language import ProgramTemplate, sm_90a
 from argus.verifier.kernel import verify

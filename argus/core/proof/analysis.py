@@ -8,7 +8,7 @@ from attrs import evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Read
-from argus.core.ir import Alloc, Assume, Buffer, Copy, Kernel, Mma, Stmt, Sync, Tag, walk
+from argus.core.ir import Alloc, Assume, Buffer, Copy, Kernel, Mma, Stmt, Sync, Tag
 from argus.core.proof.dataflow.access import Accesses
 from argus.core.proof.dataflow.flattened_views import FlattenedKernel, flatten_views
 from argus.core.proof.dataflow.path_split import control_paths
@@ -90,10 +90,6 @@ def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext, nested: One
         return _unmodelled_kernel(kernel, NotModelled(kernel.body[0], reason))
     if kernel.roles is None:
         return _analyse_block(kernel, prover, others)
-    staged = next(filter(_is_staged, walk(kernel.body)), None)
-    if staged is not None:
-        reason = "`cp.async` groups inside roles are not supported by the verifier yet"
-        return _unmodelled_kernel(kernel, NotModelled(staged, reason))
     read = sequentialise(kernel, prover, None if nested is None else nested.pairs)
     if isinstance(read, RefusedError):
         return _unmodelled_kernel(kernel, NotModelled(read.stmt, read.reason, read.advice))
@@ -145,10 +141,6 @@ def _analyse_block(kernel: Kernel, prover: Prover, others: ProgramContext) -> An
     if isinstance(gathered, NotModelled):
         return evolve(found, obligations=(), unmodelled=(gathered,))
     return evolve(found, obligations=(*divisors.divisor_obligations(timeline(kernel)), *gathered, *found.obligations))
-
-
-def _is_staged(stmt: Stmt) -> bool:
-    return isinstance(stmt, Copy) and stmt.atom.completion.queue == "cp_async"
 
 
 @frozen(eq=False)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from argus.core.algebra import TRUE
-from argus.core.verdict import Unknown
 from argus.language import (
     Int,
     Tensor,
@@ -16,17 +15,12 @@ from argus.language import (
     cp_async,
     elected,
     fence,
-    kernel,
     load,
     loop,
-    role,
     shared,
-    sm_90a,
     sync,
-    warpgroup,
     when,
 )
-from argus.verifier.kernel import verify
 from tests.core.proof.queries import obligations_of
 from tests.core.proof.visibility_kernels import BY, box, drain, store, traced
 
@@ -231,17 +225,3 @@ def test_a_prologue_that_runs_again_may_fill_a_stage_that_was_read_last(meets: b
                 sync()
 
     assert failed(body) == codes
-
-
-def test_groups_in_roles_are_unknown() -> None:
-    @kernel(target=sm_90a, threads=256)
-    def probe(A: Tensor["M 16", bf16]) -> None:
-        tile = box()
-        with role("all", warpgroup(0)):
-            start(A, tile)
-            cp_async.commit()
-            cp_async.wait(0)
-
-    verdict = verify(probe).verdict
-    assert isinstance(verdict, Unknown)
-    assert "`cp.async` groups inside roles" in verdict.reason

@@ -316,11 +316,14 @@ def _unsupported_reason(stmt: Stmt, *, plain: bool, assumed: Collection[Cond]) -
 
 
 def is_gathered(stmt: Stmt, view: View) -> bool:
-    """Whether a view is the source of a padded load from a tensor to registers; its condition selects the data."""
+    """Whether a view is the source of a padded load from a tensor, to registers or by each thread to shared memory
+    (`cp.async`); its condition selects the data.
+    """
     if not isinstance(stmt, Copy) or stmt.source is not view or view.buffer.space != "global":
         return False
     into_registers = stmt.target.buffer.space == "register" and stmt.atom.box is None and stmt.combine is None
-    return into_registers and stmt.edge is not None and not mentions(view.where, (Read, Held))
+    by_threads = into_registers or stmt.atom.completion.queue == "cp_async"
+    return by_threads and stmt.edge is not None and not mentions(view.where, (Read, Held))
 
 
 def is_shuffle(stmt: Stmt) -> bool:

@@ -8,7 +8,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.check.parts import views
-from argus.core.index import Cond, Const, Index
+from argus.core.index import Cond, Index
 from argus.core.ir import (
     Advance,
     Alloc,
@@ -174,14 +174,13 @@ def _check_producer(role: ParsedRole) -> None:
 
 
 def _check_consumer(role: ParsedRole, rings: frozenset[Buffer], met: AgentExchange | None) -> None:
-    """Raises RefusedError if the consumer accesses stages other than by its events, or uses others' barriers."""
+    """Raises RefusedError if the consumer accesses stages other than by its events, or uses others' barriers.
+
+    Shared memory that is in no ring is its own: producers do nothing but fill rings. So it is checked as that of a
+    kernel without roles, whatever its index is, and that agents keep apart.
+    """
     seen = (*role.prologue, *(event for run in role.use_loops for event in run.events), *role.epilogue)
     known = {event.stmt for event in seen if isinstance(event.action, MmaEvent | ReadEvent)}
-    for event in seen:
-        for view in event.action.views if isinstance(event.action, MmaEvent) else ():
-            own = view.buffer in rings or (met is not None and view.buffer in met.buffers)
-            if not own and not isinstance(view.at[0], Const):
-                refuse(event.stmt, "a read of a slot that belongs to no ring")
     for stmt in walk(role.statements):
         if isinstance(stmt, Edit) and role.role.agents > 1:
             refuse(stmt, "a tensor map that several agents edit")

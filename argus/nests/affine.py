@@ -39,12 +39,26 @@ def strides_of(shape: Sequence[Index]) -> tuple[Index, ...]:
 
 def flattened(index: Sequence[Index], shape: Sequence[Index]) -> Index:
     """The row-major number of the element at these coordinates."""
-    return algebra.add(0, *(algebra.mul(i, s) for i, s in zip(index, strides_of(shape), strict=True)))
+    return recombined(algebra.add(0, *(algebra.mul(i, s) for i, s in zip(index, strides_of(shape), strict=True))))
+
+
+def recombined(number: Index) -> Index:
+    """The number with each n % c + c (n // c) in its sum as n."""
+    terms = number.terms if isinstance(number, Sum) else ()
+    for atom, factor in terms:
+        if isinstance(atom, Bin) and atom.op == "%":
+            n, c = atom.left, atom.right
+            whole = algebra.add(algebra.mul(algebra.floordiv(n, c), c), atom)
+            found = algebra.add(number, algebra.mul(algebra.sub(n, whole), factor))
+            if len(found.terms if isinstance(found, Sum) else (found,)) < len(terms):
+                return recombined(found)
+    return number
 
 
 def split(number: Index, shape: Sequence[Index], extents: Extents) -> tuple[Index, ...]:
     """The coordinates of the element with this row-major number, which is within the shape."""
     found: list[Index] = []
+    number = recombined(number)
     for each in reversed(shape[1:]):
         found.append(remainder(number, each, extents))
         number = quotient(number, each, extents)

@@ -8,6 +8,7 @@ which is only read. Extents become sizes of the kernel, unless the bounds of a r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 from attrs import evolve, field, frozen
@@ -60,7 +61,7 @@ def canonical(
     tensors: those they read, by name. values: of sizes, which decide how many elements one axis may have. join: axes
     that all reads run through together become one; else tensors keep their axes.
     """
-    form = _flat_reads(_without_ones(_one_domain(nests)), tensors)
+    form = _flat_reads(_without_ones(_split(_one_domain(nests))), tensors)
     joined = _merged(form, values or {}) if join else form
     while len(joined.domain) > most_axes:
         joined = _merged(_one_axis(joined, *joined.domain[:2]), values or {})
@@ -101,6 +102,39 @@ def _one_domain(nests: Sequence[Nest]) -> _Form:
         return evolve(nest, body=placed(nest.body, places))
 
     return _Form(tuple(map(moved, nests)), domain)
+
+
+def _split(form: _Form) -> _Form:
+    """With an axis in two where reads use its quotient by a number that divides its extent, as those of groups do."""
+    for axis in form.domain:
+        divisor = _divisor_of(form, axis)
+        if divisor is not None:
+            assert isinstance(axis.extent, Const)
+            outer = Axis(f"{axis.name}_q", algebra.const(axis.extent.value // divisor))
+            inner = Axis(f"{axis.name}_r", algebra.const(divisor))
+            whole = {axis.symbol: algebra.add(algebra.mul(outer.index, divisor), inner.index)}
+            at = form.domain.index(axis)
+            domain = (*form.domain[:at], outer, inner, *form.domain[at + 1 :])
+            return _split(form.changed(partial(_placed_nest, whole), domain))
+    return form
+
+
+def _placed_nest(places: Mapping[Symbol, Index], nest: Nest) -> Nest:
+    return evolve(nest, body=placed(nest.body, places))
+
+
+def _divisor_of(form: _Form, axis: Axis) -> int | None:
+    """The least number by which some read divides the axis, that divides its extent."""
+    found: set[int] = set()
+    for read in reads(*(nest.body for nest in form.nests)):
+        for node in (each for index in read.index for each in within(index)):
+            match node:
+                case Bin(op="//", left=left, right=Const(value=divisor)) if left is axis.index:
+                    found.add(divisor)
+                case _:
+                    pass
+    extent = axis.extent.value if isinstance(axis.extent, Const) else 0
+    return min((each for each in found if 1 < each < extent and extent % each == 0), default=None)
 
 
 def _without_ones(form: _Form) -> _Form:

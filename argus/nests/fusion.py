@@ -14,13 +14,13 @@ from argus.nests.rewrite import expressions, placed, reads, reductions, with_rea
 def fused(
     nests: Sequence[Nest],
     kept: Collection[str],
-    fits: Callable[[Nest], bool],
+    fits: Callable[[Nest, bool], bool],
     apart: Collection[str] = (),
 ) -> list[Nest]:
     """The nests, in order, with each within its readers where all of them then still fit a template.
 
     kept: outputs that are needed in memory. apart: outputs that stay nests of their own. fits: whether a template
-    computes a nest.
+    computes a nest, and a reduction for several elements of the output at once, if there is such a one.
     """
     found = live(nests, kept)
     for producer in list(found):
@@ -31,7 +31,7 @@ def fused(
         if _is_costly(current) and len(readers) > 1:
             continue
         merged = {each.output: within(current, each) for each in readers}
-        if merged and all(each is not None and fits(each) for each in merged.values()):
+        if merged and all(each is not None and fits(each, bool(reductions(current.body))) for each in merged.values()):
             found = [merged.get(each.output) or each for each in found if each is not current]
     return found
 

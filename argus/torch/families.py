@@ -26,13 +26,17 @@ Plan = Callable[[Canonical, Mapping[str, int]], Any]
 
 @frozen
 class Family:
-    """A template. most_axes: of the domains that it takes. join: axes that all reads run through become one."""
+    """A template. most_axes: of the domains that it takes. join: axes that all reads run through become one.
+
+    shares: it computes a reduction once for all elements of the output that it is for.
+    """
 
     name: str
     plan: Plan
     schedule: Schedule
     most_axes: int = MOST_AXES
     join: bool = True
+    shares: bool = False
 
 
 def _of_pointwise(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
@@ -52,7 +56,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("windows", windows.config_for, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),
     Family("places", places.config_for, places.places),
-    Family("reductions", _of_reductions, reductions.reduced),
+    Family("reductions", _of_reductions, reductions.reduced, shares=True),
 )
 
 

@@ -261,15 +261,19 @@ class _Lowering:
         return made
 
     def part(self, node: Any, value: Value) -> Value:  # noqa: ANN401 reason: a node
-        """A value of an operation in memory."""
+        return self._nest(self.part_name(node), node, value)
+
+    def part_name(self, node: Any) -> str:  # noqa: ANN401 reason: a node
         parts = sum(isinstance(each, NestStep) and each.node == node.name for each in self.steps)
-        return self._nest(f"{node.name}__p{parts}", node, value)
+        return f"{node.name}__p{parts}"
+
+    def emit(self, node: Any, nest: Nest) -> Value:  # noqa: ANN401 reason: a node
+        self.steps.append(NestStep(nest, node.name))
+        return self._held(nest.type)
 
     def _nest(self, name: str, node: Any, value: Value) -> Value:  # noqa: ANN401 reason: a node
         axes = tuple(map(self.axis, value.shape))
-        nest = Nest(name, value.dtype, axes, value.at([axis.index for axis in axes]))
-        self.steps.append(NestStep(nest, node.name))
-        return self._held(nest.type)
+        return self.emit(node, Nest(name, value.dtype, axes, value.at([axis.index for axis in axes])))
 
     def _keep_if_used_often(self, node: Any) -> None:  # noqa: ANN401 reason: a node
         """Keep in memory what several nests need, if computing it again reads more than what it is."""
@@ -325,6 +329,10 @@ class _Call:
             return number(float(arg), "f32" if isinstance(arg, float) else "i64")
         raise NotCovered(f"an operand {arg!r}")
 
+    def is_dense(self, arg: object) -> bool:
+        found = arg.meta.get("val") if isinstance(arg, torch.fx.Node) else None
+        return isinstance(found, torch.Tensor) and found.is_contiguous() and found.storage_offset() == 0
+
     def operand(self, arg: object) -> Value:
         value = self.value(arg)
         return self._in_memory(arg, value) if isinstance(arg, torch.fx.Node) else value
@@ -360,6 +368,12 @@ class _Call:
     @property
     def extents(self) -> Extents:
         return self.graph.extents
+
+    def new_name(self) -> str:
+        return self.graph.part_name(self.node)
+
+    def emitted(self, nest: Nest) -> Value:
+        return self.graph.emit(self.node, nest)
 
     def stored(self, value: Value) -> Value:
         return self.graph.part(self.node, value)

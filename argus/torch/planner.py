@@ -14,6 +14,7 @@ from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
 from argus.nests.fusion import fused
 from argus.nests.nest import Nest, TensorType
+from argus.nests.partials import in_parts
 from argus.nests.rewrite import reads
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate
@@ -23,10 +24,13 @@ from argus.torch.families import FAMILIES, Family, candidates
 from argus.torch.lowering import EagerStep, Lowered, NestStep, Tensor, lowered
 from argus.torch.report import KernelEntry
 
+_PROOFS: dict[tuple[str, str], KernelEntry | str] = {}
+"""What is known of kernels in this process, by name and configuration; those that are unknown are on no disk."""
+
 
 @define
 class Planner:
-    """hints: values of sizes. kernels: what was chosen, by the output's name. proofs: tried, by kernel.
+    """hints: values of sizes. kernels: what was chosen, by the output's name.
 
     A graph is planned again until each of its nests has a kernel: first without the fusion of a nest that has none,
     then with its operands in memory, at last with its operation in eager torch.
@@ -34,7 +38,6 @@ class Planner:
 
     hints: Mapping[str, int]
     kernels: dict[str, KernelEntry] = field(factory=dict[str, KernelEntry])
-    proofs: dict[tuple[str, str], KernelEntry | str] = field(factory=dict[tuple[str, str], "KernelEntry | str"])
     eager: dict[str, str] = field(factory=dict[str, str])
     stored: set[str] = field(factory=set[str])
     apart: set[str] = field(factory=set[str])
@@ -64,19 +67,34 @@ class Planner:
             nest = merged.get(step.nest.output)
             if nest is None:
                 continue
-            found = self._kernel(nest, graph.types)
+            found = self._kernels(nest, graph.types)
             if isinstance(found, str):
                 self._otherwise(step, nest, own, found)
                 return None
-            steps.append(found)
+            steps += found
         return steps
+
+    def _kernels(self, nest: Nest, types: Mapping[str, TensorType]) -> list[KernelStep] | str:
+        """The kernels of a nest, two for a long reduction: of its parts, and of what they combine to. Or why none."""
+        parts = in_parts(nest, self.hints)
+        known = {**types, **{part.output: part.type for part in parts}}
+        found = [self._kernel(part, known) for part in parts]
+        failed = next((each for each in found if isinstance(each, str)), None)
+        if failed is not None and len(parts) > 1:
+            found = [self._kernel(nest, types)]
+            failed = next((each for each in found if isinstance(each, str)), None)
+        return failed or [each for each in found if isinstance(each, KernelStep)]
 
     def _fused(self, graph: Lowered) -> list[Nest]:
         kept = {each.name for each in graph.outputs if isinstance(each, Tensor)}
         for step in graph.steps:
             kept |= step.reads if isinstance(step, EagerStep) else set()
         nests = [step.nest for step in graph.steps if isinstance(step, NestStep)]
-        return fused(nests, kept, lambda nest: self._fits(nest, graph.types), self.apart)
+
+        def fits(nest: Nest, shares: bool) -> bool:
+            return self._fits(nest, graph.types, shares=shares)
+
+        return fused(nests, kept, fits, self.apart)
 
     def _otherwise(self, step: NestStep, nest: Nest, own: Mapping[str, NestStep], why: str) -> None:
         inlined = {each.tensor for each in reads(step.nest.body)} - {each.tensor for each in reads(nest.body)}
@@ -89,9 +107,13 @@ class Planner:
 
     # -- templates ---
 
-    def _fits(self, nest: Nest, types: Mapping[str, TensorType]) -> bool:
-        """Whether a template takes the nest, whose kernel may still not be proved."""
-        return any(self._candidates(nest, types, family)[1] for family in FAMILIES)
+    def _fits(self, nest: Nest, types: Mapping[str, TensorType], *, shares: bool) -> bool:
+        """Whether a template takes the nest, whose kernel may still not be proved.
+
+        shares: only one that computes a reduction once for all elements of the output that it is for.
+        """
+        families = [each for each in FAMILIES if each.shares or not shares]
+        return any(self._candidates(nest, types, family)[1] for family in families)
 
     def _candidates(
         self, nest: Nest, types: Mapping[str, TensorType], family: Family
@@ -123,9 +145,9 @@ class Planner:
     def _proved(self, candidate: Candidate, form: Canonical) -> KernelEntry | str:
         """What the report says of a kernel that is proved; otherwise a reason."""
         key = candidate.family, candidate.config
-        if key not in self.proofs:
-            self.proofs[key] = _proof(candidate, form)
-        return self.proofs[key]
+        if key not in _PROOFS:
+            _PROOFS[key] = _proof(candidate, form)
+        return _PROOFS[key]
 
 
 def _proof(candidate: Candidate, form: Canonical) -> KernelEntry | str:

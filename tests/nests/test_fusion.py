@@ -34,15 +34,15 @@ def values(nests: list[Nest]) -> dict[str, np.ndarray]:
 
 
 def test_a_softmax_becomes_one_nest_of_the_same_numbers() -> None:
-    found = fused(NESTS, ["y"], lambda _: True)
+    found = fused(NESTS, ["y"], lambda _, __: True)
     assert [each.output for each in found] == ["y"]
     assert np.array_equal(values(found)["y"], values(list(NESTS))["y"])
 
 
 def test_what_no_template_takes_or_is_kept_stays_apart() -> None:
-    assert fused(NESTS, ["y"], lambda _: False) == list(NESTS)
-    assert fused(NESTS, ["y"], lambda _: True, apart=["greatest", "total"]) == list(NESTS)
-    assert [each.output for each in fused(NESTS, ["y", "total"], lambda _: True)] == ["total", "y"]
+    assert fused(NESTS, ["y"], lambda _, __: False) == list(NESTS)
+    assert fused(NESTS, ["y"], lambda _, __: True, apart=["greatest", "total"]) == list(NESTS)
+    assert [each.output for each in fused(NESTS, ["y", "total"], lambda _, __: True)] == ["total", "y"]
 
 
 def test_nests_that_nothing_needs_are_left_out() -> None:
@@ -61,8 +61,8 @@ def test_a_product_with_two_readers_is_computed_once() -> None:
     product = Nest("p", "f32", (I, J), Reduce("add", (K,), Apply("mul", (at("x", I, K), at("w", K, J)))))
     one = Nest("a", "f32", (I, J), Apply("neg", (at("p", I, J),)))
     other = Nest("b", "f32", (I, J), Apply("exp", (at("p", I, J),)))
-    assert len(fused([product, one, other], ["a", "b"], lambda _: True)) == 3
-    assert len(fused([product, one], ["a"], lambda _: True)) == 1
+    assert len(fused([product, one, other], ["a", "b"], lambda _, __: True)) == 3
+    assert len(fused([product, one], ["a"], lambda _, __: True)) == 1
 
 
 def test_padding_is_not_computed_with_what_it_pads() -> None:

@@ -84,7 +84,7 @@ def nest_of(function: Function) -> tuple[Nest, Any]:
     trace: Any = make_fx(function, decomposition_table=decompositions(), tracing_mode="fake")
     graph = lowered(trace(x, b).graph, {})
     kept = {each.name for each in graph.outputs if isinstance(each, Result)}
-    nests = fused([each.nest for each in graph.steps if isinstance(each, NestStep)], kept, lambda _: True)
+    nests = fused([each.nest for each in graph.steps if isinstance(each, NestStep)], kept, lambda _, __: True)
     assert len(nests) == 1
     return nests[0], graph.types
 

@@ -9,6 +9,7 @@ from argus.core import algebra
 from argus.core.index import Index
 from argus.nests.affine import product_of
 from argus.nests.nest import Constant, Expr, Reduce, ReduceOp
+from argus.nests.partials import moments
 from argus.nests.simplify import apply, as_test, coordinate, summed, truth
 from argus.torch.tables.pointwise import FLOATS
 from argus.torch.tables.table import Context, NotCovered, lowers
@@ -127,33 +128,28 @@ def _var(
     if isinstance(dims, bool):
         dims, unbiased = None, dims
     fewer = (1.0 if unbiased in (None, True) else 0.0) if correction is None else correction
-    count = _count(value, dims)
-    mean = _scaled(reduced(cx, "add", value, dims, True, value.dtype), count)
-    over = _axes(dims, len(value.shape))
-    zero = algebra.const(0)
+    rank = len(value.shape)
+    over = _axes(dims, rank)
+    axes = [cx.axis(extent) for extent in value.shape]
+    kept, reduced_axes = (tuple(axes[k] for k in range(rank) if (k in over) is inner) for inner in (False, True))
+    name = cx.new_name()
+    made = moments(name, value.at([axis.index for axis in axes]), kept, reduced_axes, {})
+    held = {nest.output: cx.emitted(nest) for nest in made}
+    count = coordinate(_count(value, dims))
+    factor = apply("div", count, apply("sub", count, Constant(float(fewer))))
 
-    def deviation(index: Indices) -> Expr:
-        apart = apply("sub", value.at(index), mean.at([zero if k in over else i for k, i in enumerate(index)]))
-        return apply("mul", apart, apart)
-
-    squares = reduced(cx, "add", Value(value.shape, value.dtype, deviation), dims, keepdim, cx.dtype)
-    divisor = apply("sub", coordinate(count), Constant(float(fewer)))
+    def of_kept(index: Indices) -> Indices:
+        return tuple(place for k, place in enumerate(index) if k not in over) if keepdim else index
 
     def variance(index: Indices) -> Expr:
-        found = apply("div", squares.at(index), divisor)
+        found = apply("mul", held[f"{name}_var"].at(of_kept(index)), factor)
         return apply("sqrt", found) if cx.name == "std" else found
 
-    result = Value(squares.shape, squares.dtype, variance)
+    shape = cx.shape
+    result = Value(shape, cx.dtype, variance)
     if cx.name != "var_mean":
         return result
-    shown = result.shape if keepdim else None
-    kept = [k for k in range(len(value.shape)) if k not in over]
-
-    def of_mean(index: Indices) -> Expr:
-        own = dict(zip(kept, index, strict=True))
-        return mean.at([own.get(k, zero) for k in range(len(value.shape))])
-
-    return result, mean if shown is not None else Value(result.shape, mean.dtype, of_mean)
+    return result, Value(shape, cx.dtype, lambda index: held[f"{name}_mean"].at(of_kept(index)))
 
 
 @lowers("linalg_vector_norm")

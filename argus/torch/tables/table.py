@@ -9,7 +9,7 @@ import torch
 
 from argus.core.index import Index
 from argus.nests.affine import Extents
-from argus.nests.nest import Axis
+from argus.nests.nest import Axis, Nest
 from argus.torch.values import Value
 
 
@@ -35,6 +35,10 @@ class Context(Protocol):
         """A tensor or a number."""
         ...
 
+    def is_dense(self, arg: object) -> bool:
+        """Whether torch takes the tensor to be dense, last axis fastest, from the start of its memory."""
+        ...
+
     def operand(self, arg: object) -> Value:
         """A tensor, in memory unless it is a view of one: for operations that read it many times."""
         ...
@@ -58,6 +62,14 @@ class Context(Protocol):
     @property
     def extents(self) -> Extents:
         """The extents of the axes made so far."""
+        ...
+
+    def new_name(self) -> str:
+        """A name for tensors of this operation."""
+        ...
+
+    def emitted(self, nest: Nest) -> Value:
+        """The output of a nest, which becomes one of the graph's."""
         ...
 
     def stored(self, value: Value) -> Value:

@@ -9,7 +9,7 @@ from attrs import evolve
 
 from argus.core import algebra
 from argus.core.index import Const, Index
-from argus.nests.affine import reshaped
+from argus.nests.affine import reshaped, split
 from argus.nests.nest import Constant, Expr, Inside, Read
 from argus.nests.rewrite import with_reads
 from argus.nests.simplify import coordinate, select
@@ -80,6 +80,22 @@ def _select(cx: Context, x: object, dim: int, place: object) -> Value:
     if isinstance(at, Const) and at.value < 0:
         at = algebra.add(at, value.shape[axis])
     return Value(cx.shape, value.dtype, lambda index: value.at([*index[:axis], at, *index[axis:]]))
+
+
+@lowers("as_strided")
+def _as_strided(cx: Context, x: object, _: object, strides: Sequence[object], offset: object = None) -> Value:
+    """Of a tensor that is dense, last axis fastest: its elements by their row-major numbers."""
+    if not cx.is_dense(x):
+        raise NotCovered("strides of a tensor that is not dense")
+    value = cx.value(x)
+    steps = [cx.size(each) for each in strides]
+    start = algebra.const(0) if offset is None else cx.size(offset)
+
+    def element(index: Indices) -> Expr:
+        number = algebra.add(start, *(algebra.mul(i, step) for i, step in zip(index, steps, strict=True)))
+        return value.at(split(number, value.shape, cx.extents))
+
+    return Value(cx.shape, value.dtype, element)
 
 
 @lowers("flip")

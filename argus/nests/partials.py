@@ -44,16 +44,19 @@ class Parts:
         return product_of(axis.extent for axis in self.inner)
 
 
-def parts_of(axes: Sequence[Axis], kept: Sequence[Axis], values: Values) -> Parts | None:
+def parts_of(axes: Sequence[Axis], kept: Sequence[Axis], values: Values, *, always: bool = False) -> Parts | None:
     """The parts of a long reduction for each of the kept coordinates; None if one block does each at once.
 
-    The last axis is within a part, or as much of it as divides a literal extent. values: of the sizes.
+    The last axis is within a part, or as much of it as divides a literal extent. values: of the sizes. always: short
+    ones of several axes have parts, too.
     """
     counts = [_value(axis.extent, values) for axis in (*kept, *axes)]
+    if always and len(axes) > 1 and any(count is None for count in counts):
+        return Parts(tuple(axes[:-1]), (axes[-1],), {})
     if any(count is None for count in counts):
         return None
     results, length = (prod(n for n in part if n) for part in (counts[: len(kept)], counts[len(kept) :]))
-    if results >= MANY or length < LONG:
+    if (results >= MANY or length < LONG) and not (always and len(axes) > 1):
         return None
     *before, last = axes
     if isinstance(last.extent, Const) and last.extent.value > LONGEST_PART:
@@ -71,14 +74,14 @@ def _value(extent: Index, values: Values) -> int | None:
     return int(computed(extent, values)) if known else None
 
 
-def in_parts(nest: Nest, values: Values) -> tuple[Nest, ...]:
+def in_parts(nest: Nest, values: Values, *, always: bool = False) -> tuple[Nest, ...]:
     """The nest in two: of the partial results of its one reduction, and of what they combine to; or as it is."""
     found = reductions(nest.body)
     if len(found) != 1 or found[0].op not in ("add", "mul", "max", "min"):
         return (nest,)
     (of,) = found
     kept = _kept(nest, of)
-    parts = parts_of(of.axes, kept, values)
+    parts = parts_of(of.axes, kept, values, always=always)
     if parts is None:
         return (nest,)
     name = f"{nest.output}_parts"
@@ -114,12 +117,14 @@ def _result(nest: Nest) -> Read:
     return Read(nest.output, tuple(axis.index for axis in nest.domain), nest.dtype)
 
 
-def moments(name: str, x: Expr, kept: tuple[Axis, ...], axes: tuple[Axis, ...], values: Values) -> tuple[Nest, ...]:
+def moments(
+    name: str, x: Expr, kept: tuple[Axis, ...], axes: tuple[Axis, ...], values: Values, *, always: bool = False
+) -> tuple[Nest, ...]:
     """The nests of the mean of x over axes (output NAME_mean), and of its mean squared deviation from it (NAME_var).
 
-    values: of the sizes; a long reduction has parts.
+    values: of the sizes; a long reduction has parts. always: one of several axes has, too.
     """
-    parts = parts_of(axes, kept, values)
+    parts = parts_of(axes, kept, values, always=always)
     if parts is None:
         mean = _mean(x, axes)
         deviation = _square(Apply("sub", (x, mean)))

@@ -44,9 +44,11 @@ def _of_pointwise(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: AN
 
 
 def _of_reductions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
-    """None for prefixes: reductions whose extent depends on a coordinate."""
-    extents = [axis.extent for nest in form.nests for each in terms(nest.body) for axis in each.axes]
-    if any(symbol.name not in sizes for extent in extents for symbol in symbols(extent)):
+    """None for prefixes, whose extent depends on a coordinate, and for several axes of any extent, a loop each."""
+    groups = [[axis.extent for axis in each.axes] for nest in form.nests for each in terms(nest.body)]
+    if any(symbol.name not in sizes for extents in groups for extent in extents for symbol in symbols(extent)):
+        return None
+    if any(sum(bool(symbols(extent)) for extent in extents) > 1 for extents in groups):
         return None
     return reductions.config_for(form, sizes)
 

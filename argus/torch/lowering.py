@@ -340,7 +340,7 @@ class _Call:
     def _in_memory(self, arg: Any, value: Value) -> Value:  # noqa: ANN401 reason: a node
         """The value, in memory unless it is a view of what is."""
         found = self.probe(value)
-        if isinstance(found, Read) and found.outside is None:
+        if (isinstance(found, Read) and found.outside is None) or not reads(found):
             return value
         self.graph.store(arg)
         return cast(Value, self.graph.values[arg])

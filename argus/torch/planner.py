@@ -76,14 +76,15 @@ class Planner:
 
     def _kernels(self, nest: Nest, types: Mapping[str, TensorType]) -> list[KernelStep] | str:
         """The kernels of a nest, two for a long reduction: of its parts, and of what they combine to. Or why none."""
-        parts = in_parts(nest, self.hints)
-        known = {**types, **{part.output: part.type for part in parts}}
-        found = [self._kernel(part, known) for part in parts]
-        failed = next((each for each in found if isinstance(each, str)), None)
-        if failed is not None and len(parts) > 1:
-            found = [self._kernel(nest, types)]
-            failed = next((each for each in found if isinstance(each, str)), None)
-        return failed or [each for each in found if isinstance(each, KernelStep)]
+        why = ""
+        for parts in dict.fromkeys((in_parts(nest, self.hints), (nest,), in_parts(nest, self.hints, always=True))):
+            known = {**types, **{part.output: part.type for part in parts}}
+            found = [self._kernel(part, known) for part in parts]
+            kernels = [each for each in found if isinstance(each, KernelStep)]
+            if len(kernels) == len(parts):
+                return kernels
+            why = why or next(each for each in found if isinstance(each, str))
+        return why
 
     def _fused(self, graph: Lowered) -> list[Nest]:
         kept = {each.name for each in graph.outputs if isinstance(each, Tensor)}

@@ -67,6 +67,10 @@ def _floats(cx: Context, x: object) -> Value:
     return value
 
 
+def _ends(axes: Sequence[int]) -> tuple[int, int]:
+    return (axes[0], axes[-1]) if axes else (0, 0)
+
+
 @lowers("sum")
 def _sum(cx: Context, x: object, dims: Dims = None, keep: bool = False, **_: object) -> Value:
     return reduced(cx, "add", _floats(cx, x), dims, keep, cx.dtype)
@@ -133,7 +137,9 @@ def _var(
     axes = [cx.axis(extent) for extent in value.shape]
     kept, reduced_axes = (tuple(axes[k] for k in range(rank) if (k in over) is inner) for inner in (False, True))
     name = cx.new_name()
-    made = moments(name, value.at([axis.index for axis in axes]), kept, reduced_axes, {})
+    long = [k for k in over if value.shape[k] is not algebra.const(1)]
+    between = any(k not in over and value.shape[k] is not algebra.const(1) for k in range(*_ends(long)))
+    made = moments(name, value.at([axis.index for axis in axes]), kept, reduced_axes, {}, always=between)
     held = {nest.output: cx.emitted(nest) for nest in made}
     count = coordinate(_count(value, dims))
     factor = apply("div", count, apply("sub", count, Constant(float(fewer))))

@@ -93,7 +93,8 @@ class Shape:
     def tried(self) -> tuple[str, ...]:
         rows = (self.m if self.layout[0] == "t" else self.k, self.n if self.layout[1] == "n" else self.k, self.n)
         suffix = "_nowide" if any(each % 4 for each in rows) else ""
-        return tuple(dict.fromkeys((self.selected, *(name + suffix for name in self.names))))
+        others = (name if name.startswith("fma") else name + suffix for name in self.names)
+        return tuple(dict.fromkeys((self.selected, *others)))
 
 
 SHAPES = (
@@ -111,7 +112,7 @@ SHAPES = (
     Shape(2048, 4096, 8192, "tn", names=(PAIRS,), what="KernelBench 16"),
     Shape(2048, 4096, 8192, "nt", names=(PAIRS,), what="KernelBench 17"),
     Shape(2048, 4096, 8192, "tt", names=(PAIRS,), what="KernelBench 18"),
-    *(Shape(each, each, each, names=(NORMAL, "parts_chunk512")) for each in (256, 512, 1024, 2048)),
+    *(Shape(each, each, each, names=(NORMAL, "parts_chunk512", "fma", "fma_each2")) for each in (256, 512, 1024, 2048)),
     Shape(1, 4096, 4096, "nt", names=()),
     Shape(4, 4096, 4096, "nt", names=(NORMAL, "parts_chunk512")),
 )

@@ -1,4 +1,5 @@
-"""Chooses how matrices of f32 are multiplied on sm_90a: by parts in bf16, or few rows or columns by plain FMAs.
+"""Chooses how matrices of f32 are multiplied on sm_90a: by parts in bf16; little of them, or few rows or
+columns, by plain FMAs.
 
 How many products of parts count is asked of torch: `torch.get_float32_matmul_precision()`.
 """
@@ -10,9 +11,10 @@ from functools import lru_cache
 from itertools import product
 from math import ceil
 
-from argus.kernels import few_rows, gemm_f32
+from argus.kernels import few_rows, gemm_f32, gemm_fma
 from argus.kernels.config_names import name_of
 from argus.kernels.cost_sm_90a import PROCESSORS
+from argus.kernels.gemm_fma import Fma
 from argus.kernels.schedules.parts import Parts
 from argus.ops.call_path import Traced, torch
 
@@ -31,6 +33,8 @@ _TILES = ((256, 3, (1, 2)), (256, 3, (1,)), (128, 4, (1,)))
 _CHUNKS = (0, 512, 1024, 2048, 4096, 8192, 16384)
 _STEP, _TILE = {256: 2.7, 128: 1.45}, {256: 4.0, 128: 2.5}
 """Microseconds of six products of 32 of K of a tile, and of a tile besides."""
+_FMAS = {4: 0.36, 2: 0.2}
+"""Microseconds of a stage of a tile by plain FMAs, by rows of a thread."""
 _LAUNCH, _BANDWIDTH = 2.3, 3.3e6
 """Microseconds of a launch, and bytes that are moved in one."""
 
@@ -53,7 +57,8 @@ def candidates(
         return (few,)
     wide = not any(each % _WHOLE for each in (*rows.values(), n))
     z = batch[0] if batch else 1
-    configs = list(_configs(PRODUCTS[precision], wide=wide, chunked=not batch, k=k))
+    configs: list[Parts | Fma] = [*_configs(PRODUCTS[precision], wide=wide, chunked=not batch, k=k)]
+    configs += () if batch else gemm_fma.CONFIGS.values()
     return (name_of(min(configs, key=lambda each: microseconds(each, z, m, n, k))),)
 
 
@@ -75,8 +80,11 @@ def _configs(products: int, *, wide: bool, chunked: bool, k: int) -> Iterator[Pa
         yield Parts(products, bm, bk=bk, stages=min(deep, 8), chunk=chunk, cluster=cluster, wide=wide)
 
 
-def microseconds(config: Parts, z: int, m: int, n: int, k: int) -> float:
+def microseconds(config: Parts | Fma, z: int, m: int, n: int, k: int) -> float:
     """The modelled time of z products."""
+    if isinstance(config, Fma):
+        waves = ceil(ceil(m / config.rows) * ceil(n / config.rows) / PROCESSORS)
+        return _LAUNCH + waves * ceil(k / config.bk) * _FMAS[config.each]
     across = config.cluster[-1]
     chunks = ceil(k / config.chunk) if config.chunk else 1
     tiles = z * ceil(m / config.bm) * ceil(n / config.bn / across) * across * chunks
@@ -95,6 +103,9 @@ def instance(family: str, config: str) -> Traced | None:
             count, _, name = config.removeprefix(prefix).partition("_")
             made = known.get(int(count)) if count.isdecimal() and family == "gemm_nt_f32" else None
             return (made.trace(name), made.function.__module__) if made is not None and name in made.configs else None
+    plain = gemm_fma.FAMILIES.get(family)
+    if plain is not None and (known := gemm_fma.configuration(config)) is not None:
+        return plain.instance(known, config), plain.function.__module__
     template, found = gemm_f32.FAMILIES.get(family), gemm_f32.configuration(config)
     if template is None or found is None or (found.chunk and family.startswith("bmm")):
         return None

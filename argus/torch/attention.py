@@ -201,3 +201,4 @@ define(
     _decode_shape,
 )
 not_differentiable("attention_decode", "attention_backward", "attention_varlen_backward")
+REGISTERED = ("attention", "attention_backward", "attention_varlen", "attention_varlen_backward", "attention_decode")

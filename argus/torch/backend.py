@@ -10,8 +10,10 @@ from typing import Any, Literal, cast
 import torch
 from attrs import frozen
 from torch._dynamo.backends.common import aot_autograd
+from torch.nn import functional
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.torch.calls import dropout
 from argus.torch.compiled import Compiled
 from argus.torch.decompositions import decompositions
 from argus.torch.lowering import EagerStep
@@ -40,8 +42,20 @@ def argus_backend(module: Any, inputs: Sequence[Any], **given: Any) -> Callable[
     def compiler(graph: Any, _: Sequence[Any]) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
         return _boxed(compiled(graph, options))
 
+    _with_own_dropout(module.graph)
+    module.recompile()
     made: Any = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions())
     return made(module, inputs)
+
+
+def _with_own_dropout(graph: Any) -> None:  # noqa: ANN401 reason: a graph of torch.fx
+    """Put `argus.dropout` in place of torch's in training: same numbers, and a gradient that keeps no mask."""
+    for node in graph.nodes:
+        if node.op != "call_function" or node.target is not functional.dropout:
+            continue
+        given = dict(zip(("input", "p", "training", "inplace"), node.args, strict=False)) | dict(node.kwargs)
+        if given.get("training", True) is True and not given.get("inplace", False):
+            node.target, node.args, node.kwargs = dropout, (given["input"], given.get("p", 0.5)), {}
 
 
 def _boxed(run: Compiled) -> Callable[[list[Any]], Any]:
@@ -73,9 +87,9 @@ def compiled(module: Any, options: Options) -> Compiled:  # noqa: ANN401 reason:
     start = perf_counter()
     planner = Planner(_hints(module.graph))
     graph, steps = planner.planned(module)
-    calls = [step for step in graph.steps if isinstance(step, EagerStep)]
+    calls = [step for step in graph.steps if isinstance(step, EagerStep) and not step.allocates]
     eager = tuple(EagerEntry(step.operation, step.node, step.why) for step in calls if not step.is_proved)
-    operators = tuple(step.operation for step in calls if step.is_proved)
+    operators = tuple(str(step.called) for step in calls if step.is_proved)
     record(GraphEntry(planner.entries, eager, operators, perf_counter() - start))
     if eager and options.fallback == "error":
         raise _refusal(

@@ -12,14 +12,16 @@ from argus.ops.attention_fp8 import Descale
 from argus.ops.attention_options import Window, ends
 from argus.ops.expert_order import ExpertOrder
 from argus.ops.received_order import ReceivedOrder
-from argus.torch import attention as registered_attention
-from argus.torch import dropout as registered_dropout
-from argus.torch import experts, products, rows
+from argus.torch.attention import REGISTERED as ATTENTION
+from argus.torch.dropout import REGISTERED as DROPOUT
+from argus.torch.experts import REGISTERED as EXPERTS
+from argus.torch.products import REGISTERED as PRODUCTS
+from argus.torch.rows import REGISTERED as ROWS
 
 _OPERATORS: Any = torch.ops.argus
 Both = Tensor | tuple[Tensor, Tensor]
-_REGISTERED = registered_attention, registered_dropout, experts, products, rows
-"""The modules that register them."""
+REGISTERED = (*ATTENTION, *DROPOUT, *EXPERTS, *PRODUCTS, *ROWS)
+"""The names of all registered operators; the import of their modules registers them."""
 
 
 def attention(

@@ -41,3 +41,4 @@ def _backward(context: Any, given: Tensor) -> tuple[Tensor, None, None]:
 define("dropout_draw(Tensor(a!) state, SymInt elements, float p) -> ()", draw, _draw_shape)
 define('dropout(Tensor x, Tensor state, float p, *, str unproved="refuse") -> Tensor', dropped, _shape)
 differentiable("dropout", _setup, _backward)
+REGISTERED = ("dropout", "dropout_draw")

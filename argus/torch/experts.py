@@ -155,3 +155,4 @@ define(
     _moe_gradients_shape,
 )
 not_differentiable("moe_backward")
+REGISTERED = ("route", "expert_order", "received_order", "moe", "moe_backward")

@@ -8,6 +8,7 @@ from typing import Any, Union, cast
 
 import torch
 from attrs import define, field, frozen
+from torch._ops import HigherOrderOperator
 from torch.fx.node import map_aggregate
 
 from argus.core.index import Const, Index, Symbol
@@ -60,9 +61,19 @@ class EagerStep:
     single: bool
 
     @property
+    def allocates(self) -> bool:
+        """Whether it computes nothing."""
+        return self.target is torch.ops.aten.empty.memory_format
+
+    @property
     def is_proved(self) -> bool:
-        """Whether it is an operator of Argus, whose kernels are proved."""
-        return self.operation.startswith("argus.")
+        """Whether it is an operator of Argus, whose kernels are proved, by itself or on copies that it writes."""
+        return getattr(self.called, "namespace", "") == "argus"
+
+    @property
+    def called(self) -> Any:  # noqa: ANN401 reason: torch's
+        """The operator."""
+        return self.args[0] if isinstance(self.target, HigherOrderOperator) and self.args else self.target
 
     @property
     def reads(self) -> set[str]:

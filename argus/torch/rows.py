@@ -118,3 +118,16 @@ _SINGLE = {
 for _name, _operands in _SINGLE.items():
     autocast(_name, _operands, single=True)
 not_differentiable("row_mean", *_SINGLE)
+REGISTERED = (
+    "softmax",
+    "log_softmax",
+    "row_sum",
+    "row_mean",
+    "cumsum",
+    "cross_entropy",
+    "rms_norm",
+    "layer_norm",
+    "rms_norm_of_sum",
+    "layer_norm_of_sum",
+    "group_norm",
+)

@@ -30,7 +30,7 @@ from peers.deep_gemm import BF16, E4M3, grouped_product
 
 from argus.kernels import grouped, grouped_fp8
 from argus.kernels.schedules.grouped import BLOCK
-from argus.language import Template
+from argus.language import Template, sm_90a
 from argus.ops.grouped_tiles import count_of, tiles_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "moe_h200"
@@ -53,7 +53,12 @@ THEIRS = {BF16: "grouped_nt", E4M3: FP8}
 
 def variants() -> dict[str, tuple[str, str]]:
     """The kernel and the configuration of each."""
-    return {f"{name}-{config}": (name, config) for name, each in KERNELS.items() for config in each.configs}
+    return {
+        f"{name}-{config}": (name, config)
+        for name, each in KERNELS.items()
+        for config, of in each.configs.items()
+        if of.target == sm_90a
+    }
 
 
 def build(chosen: argparse.Namespace) -> int:

@@ -6,14 +6,17 @@ A kernel's name gives the layout of B as in `argus.kernels.layouts`: `nt` is (ex
 # Without `from __future__ import annotations`: those that name a type are evaluated where they stand.
 
 from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved
-from argus.kernels.schedules.grouped import Grouped, GroupedContraction, hopper_grouped
-from argus.kernels.schedules.grouped_cdna3 import cdna3_grouped
+from argus.kernels.schedules.grouped import Grouped, GroupedContraction
+from argus.kernels.schedules.grouped_by_target import multiply
+from argus.kernels.schedules.grouped_heights import GroupedHeights
 from argus.language import DType, Template, Tensor, bf16, f16, i32, kernel
 
 CONFIGS: dict[str, Grouped | Cdna3Interleaved] = {
     "columns_256": Grouped(),
     "by_rows": Grouped(group=0),
     "columns_128": Grouped(bn=128, stages=6),
+    "heights": GroupedHeights(),
+    "heights_by_rows": GroupedHeights(group=0),
     "interleaved": Cdna3Interleaved(far=True),
     "interleaved_128": Cdna3Interleaved(bm=128, bn=128, agprs=False, far=True, free=True),
     "interleaved_64": Cdna3Interleaved(bm=64, bn=128, ordered=False, agprs=False, far=True),
@@ -34,12 +37,7 @@ def family(name: str, dtype: DType, *, transposed: bool) -> Template:
         *,
         cfg: Grouped | Cdna3Interleaved,
     ) -> None:
-        problem = GroupedContraction(A, B.mT if transposed else B, C, starts, tile_starts, tile_experts, cfg.bm)
-        match cfg:
-            case Grouped():
-                hopper_grouped(problem, cfg)
-            case Cdna3Interleaved():
-                cdna3_grouped(problem, cfg)
+        multiply(GroupedContraction(A, B.mT if transposed else B, C, starts, tile_starts, tile_experts, cfg.bm), cfg)
 
     return grouped
 

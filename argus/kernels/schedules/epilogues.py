@@ -9,6 +9,7 @@ from operator import mul
 from argus.language import (
     Fragment,
     Int,
+    IntLike,
     Tensor,
     buffer_load,
     copy,
@@ -20,7 +21,7 @@ from argus.language import (
     tanh,
 )
 
-TileCoord = tuple[Int, Int]
+TileCoord = tuple[IntLike, Int]
 Deferred = Callable[[], Fragment]
 Epilogue = Callable[[Fragment, TileCoord], Deferred]
 """An epilogue in two steps: called with a part of the accumulator, it issues the loads of its operands, while products

@@ -15,6 +15,7 @@ from argus.kernels.schedules.grouped_cdna3 import (
 from argus.kernels.schedules.grouped_few import GroupedFew, hopper_gated_few, hopper_grouped_few
 from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation, gated_element, hopper_grouped_gated
 from argus.kernels.schedules.grouped_halves import GroupedHalves, grouped_sum_of_halves, grouped_two_halves
+from argus.kernels.schedules.grouped_heights import GroupedHeights, hopper_grouped_heights
 from argus.kernels.schedules.grouped_listed import ListedExperts
 from argus.language import Tensor
 
@@ -25,6 +26,8 @@ Listed = Grouped | GroupedFew | Cdna3Interleaved
 def multiply(problem: GroupedContraction, cfg: Listed) -> None:
     """Each row times its own expert's matrix."""
     match cfg:
+        case GroupedHeights():
+            hopper_grouped_heights(problem, cfg)
         case Grouped():
             hopper_grouped(problem, cfg)
         case GroupedFew():

@@ -204,10 +204,16 @@ def _read(reader: UseResolver, made: list[PlacedOp], event: Event, ahead: dict[i
         last = _previous_read(reader, made, event, ring, use, late=late)
         if last is not None:
             found = made[last]
-            made[last] = evolve(found, op=_as_late(found.op, late=late), groups=found.groups + late)
+            groups = found.groups + int(late and _is_a_group_of_each_use(event, found))
+            made[last] = evolve(found, op=_as_late(found.op, late=late), groups=groups)
             continue
         at = reader.ahead(use, ring, event.stmt, ahead.get(ring.number, 0))
         made.append(PlacedOp(Read(ring.number, at, late=late), event.stmt, None, event.guard, groups=int(late)))
+
+
+def _is_a_group_of_each_use(event: Event, first: PlacedOp) -> bool:
+    """Whether a product is executed where the first of its use is. With fewer counted, a wait leaves more in flight."""
+    return event.guard is first.guard
 
 
 def _as_late(op: Op, *, late: bool) -> Op:
@@ -282,7 +288,7 @@ def _previous_read(
     """The index of an earlier read of the same use; None if there is none, or if the use was released since.
 
     For products, no product of another use and no wait may be between the two, as groups are counted by uses.
-    Raises RefusedError where the two have different guards.
+    Raises RefusedError where the two have different guards, unless both are products and the earlier is unconditional.
     """
     released: list[int] = []
     for place in range(len(made) - 1, -1, -1):
@@ -297,7 +303,8 @@ def _previous_read(
             same = reader.ahead(use, ring, event.stmt, op.ahead) == op.ahead
             if not same or any(ahead >= op.ahead for ahead in released):
                 return None
-            if event.guard is not made[place].guard:
+            unconditional = late and op.late and made[place].guard is algebra.TRUE
+            if event.guard is not made[place].guard and not unconditional:
                 refuse(event.stmt, "a use that is read again under a condition")
             return place
         if late and op.late:

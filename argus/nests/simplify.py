@@ -126,7 +126,13 @@ def negated(test: Test) -> Test:
 
 
 def select(test: Test, then: Expr, other: Expr) -> Expr:
-    """`then` where the test holds, else `other`."""
+    """`then` where the test holds, else `other`. What is NaN where another value is, is that value there."""
+    match test, then:
+        case Negated(test=Compare(op="==", left=left, right=right)), Constant(value=value) if value != value:  # noqa: PLR0124 reason: NaN is not itself
+            if left == right:
+                return Select(test, left, other)
+        case _:
+            pass
     if test == TRUE or then == other:
         return then
     return other if test == FALSE else Select(test, then, other)

@@ -16,9 +16,9 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.torch.calls import dropout
 from argus.torch.compiled import Compiled
 from argus.torch.decompositions import decompositions
-from argus.torch.lowering import EagerStep
 from argus.torch.planner import Planner
 from argus.torch.report import EagerEntry, GraphEntry, fallback_text, record
+from argus.torch.steps import EagerStep
 
 Fallback = Literal["eager", "error"]
 _WARNED: set[str] = set()

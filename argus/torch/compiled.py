@@ -18,7 +18,7 @@ from argus.ops.call_path import Plan, launch
 from argus.ops.operands import copy_aligned
 from argus.runtime.launches import Product
 from argus.torch.families import Family, candidates
-from argus.torch.lowering import TORCH_TYPES, EagerStep, Lowered, Tensor
+from argus.torch.steps import TORCH_TYPES, EagerStep, Lowered, Tensor
 
 Sizes = Mapping[str, int]
 

@@ -8,7 +8,6 @@ from typing import Any, Union, cast
 
 import torch
 from attrs import define, field, frozen
-from torch._ops import HigherOrderOperator
 from torch.fx.node import map_aggregate
 
 from argus.core.index import Const, Index, Symbol
@@ -16,103 +15,18 @@ from argus.nests.affine import Extents, product_of
 from argus.nests.nest import Axis, Expr, Nest, Read, TensorType
 from argus.nests.rewrite import reads
 from argus.torch.sizes import index_of
+from argus.torch.steps import NAMES_OF_TYPES, TORCH_TYPES, EagerStep, Lowered, NestStep, Step, Tensor
 from argus.torch.tables import contractions, pointwise, reductions, views, windows
 from argus.torch.tables.table import ENTRIES, NotCovered
 from argus.torch.values import Indices, Value, number
 
 FAMILIES_OF_ENTRIES = (contractions, pointwise, reductions, views, windows)
 """The modules whose entries are registered by their import."""
-_TYPES = {
-    torch.float32: "f32",
-    torch.bfloat16: "bf16",
-    torch.float16: "f16",
-    torch.int64: "i64",
-    torch.int32: "i32",
-    torch.bool: "bool",
-}
-TORCH_TYPES = {name: dtype for dtype, name in _TYPES.items()}
 _SMALL = 1 << 16
 """Elements that are computed again rather than kept for several uses."""
 
 
-@frozen
-class NestStep:
-    """A nest, and the operation of the graph whose result it is, or is a part of."""
-
-    nest: Nest
-    node: str
-
-
-@frozen
-class EagerStep:
-    """An operation that eager torch runs, by the name of its node. why: what is not covered.
-
-    target: called with args and keywords, in which a `Tensor` is a tensor's name and an `Index` a size. results: the
-    names of the tensors that it returns.
-    """
-
-    node: str
-    operation: str
-    why: str
-    target: Any
-    args: tuple[Any, ...]
-    keywords: Mapping[str, Any]
-    results: tuple[str | None, ...]
-    single: bool
-
-    @property
-    def allocates(self) -> bool:
-        """Whether it computes nothing."""
-        return self.target is torch.ops.aten.empty.memory_format
-
-    @property
-    def is_proved(self) -> bool:
-        """Whether it is an operator of Argus, whose kernels are proved, by itself or on copies that it writes."""
-        return getattr(self.called, "namespace", "") == "argus"
-
-    @property
-    def called(self) -> Any:  # noqa: ANN401 reason: torch's
-        """The operator."""
-        return self.args[0] if isinstance(self.target, HigherOrderOperator) and self.args else self.target
-
-    @property
-    def reads(self) -> set[str]:
-        """The tensors that it is given."""
-        found: set[str] = set()
-
-        def note(arg: Any) -> Any:  # noqa: ANN401 reason: an argument of an operation
-            if isinstance(arg, Tensor):
-                found.add(arg.name)
-            return arg
-
-        map_aggregate((self.args, dict(self.keywords)), note)
-        return found
-
-
-@frozen
-class Tensor:
-    """A tensor in memory, by its name."""
-
-    name: str
-
-
-Step = Union[NestStep, EagerStep]
 Held = Union[Value, Index, tuple["Value", ...], None]
-
-
-@frozen
-class Lowered:
-    """steps: in order. types: of all tensors by name. outputs: a `Tensor`, an `Index` or a constant for each result.
-
-    inputs: of each placeholder in order, its name, and the size that it is, if it is one. held: the names of tensors
-    that belong to the graph.
-    """
-
-    steps: tuple[Step, ...]
-    types: Mapping[str, TensorType]
-    inputs: tuple[tuple[str, Index | None], ...]
-    held: tuple[tuple[str, str], ...]
-    outputs: tuple[object, ...]
 
 
 def lowered(graph: Any, eager: Mapping[str, str], stored: Collection[str] = ()) -> Lowered:  # noqa: ANN401 reason: a graph of torch.fx
@@ -209,7 +123,7 @@ class _Lowering:
 
     def _types_of(self, node: Any) -> None:  # noqa: ANN401 reason: a node
         for each in _tensors(node.meta["val"]):
-            if each.dtype not in _TYPES:
+            if each.dtype not in NAMES_OF_TYPES:
                 raise NotCovered(f"elements of {each.dtype}")
 
     def _in_eager(self, node: Any, why: str) -> None:  # noqa: ANN401 reason: a node
@@ -249,7 +163,7 @@ class _Lowering:
     # -- tensors in memory ---
 
     def _in_memory(self, name: str, tensor: Any) -> Value:  # noqa: ANN401 reason: torch's
-        dtype = _TYPES.get(tensor.dtype, str(tensor.dtype))
+        dtype = NAMES_OF_TYPES.get(tensor.dtype, str(tensor.dtype))
         return self._held(TensorType(name, tuple(map(index_of, tensor.shape)), dtype))
 
     def _held(self, of: TensorType) -> Value:
@@ -318,7 +232,9 @@ class _Call:
         return cast(str, self.node.target.overloadpacket.__name__)
 
     def results(self) -> list[tuple[Indices, str]]:
-        return [(tuple(map(index_of, each.shape)), _TYPES[each.dtype]) for each in _tensors(self.node.meta["val"])]
+        return [
+            (tuple(map(index_of, each.shape)), NAMES_OF_TYPES[each.dtype]) for each in _tensors(self.node.meta["val"])
+        ]
 
     @property
     def shape(self) -> Indices:

@@ -21,8 +21,9 @@ from argus.ops.call_path import Candidate
 from argus.runtime.kernel_cache import verify_cached, verify_program_cached
 from argus.torch.compiled import KernelStep, Step, form_of
 from argus.torch.families import FAMILIES, Family, candidates
-from argus.torch.lowering import EagerStep, Lowered, NestStep, Tensor, lowered
+from argus.torch.lowering import lowered
 from argus.torch.report import KernelEntry
+from argus.torch.steps import EagerStep, Lowered, NestStep, Tensor
 
 _PROOFS: dict[tuple[str, str], KernelEntry | str] = {}
 """What is known of kernels in this process, by name and configuration; those that are unknown are on no disk."""

@@ -24,8 +24,9 @@ from argus.nests.fusion import fused
 from argus.nests.nest import Nest
 from argus.torch.decompositions import decompositions
 from argus.torch.families import FAMILIES, Family
-from argus.torch.lowering import NestStep, lowered
-from argus.torch.lowering import Tensor as Result
+from argus.torch.lowering import lowered
+from argus.torch.steps import NestStep
+from argus.torch.steps import Tensor as Result
 
 F: Any = functional
 T: Any = torch

@@ -1,0 +1,103 @@
+"""What a graph of aten operations becomes: nests and operations that are called, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Union
+
+import torch
+from attrs import frozen
+from torch._ops import HigherOrderOperator
+from torch.fx.node import map_aggregate
+
+from argus.core.index import Index
+from argus.nests.nest import Nest, TensorType
+
+NAMES_OF_TYPES = {
+    torch.float32: "f32",
+    torch.bfloat16: "bf16",
+    torch.float16: "f16",
+    torch.int64: "i64",
+    torch.int32: "i32",
+    torch.bool: "bool",
+}
+TORCH_TYPES = {name: dtype for dtype, name in NAMES_OF_TYPES.items()}
+
+
+@frozen
+class NestStep:
+    """A nest, and the operation of the graph whose result it is, or is a part of."""
+
+    nest: Nest
+    node: str
+
+
+@frozen
+class EagerStep:
+    """An operation that eager torch runs, by the name of its node. why: what is not covered.
+
+    target: called with args and keywords, in which a `Tensor` is a tensor's name and an `Index` a size. results: the
+    names of the tensors that it returns.
+    """
+
+    node: str
+    operation: str
+    why: str
+    target: Any
+    args: tuple[Any, ...]
+    keywords: Mapping[str, Any]
+    results: tuple[str | None, ...]
+    single: bool
+
+    @property
+    def allocates(self) -> bool:
+        """Whether it computes nothing."""
+        return self.target is torch.ops.aten.empty.memory_format
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether it is an operator of Argus, whose kernels are proved, by itself or on copies that it writes."""
+        return getattr(self.called, "namespace", "") == "argus"
+
+    @property
+    def called(self) -> Any:  # noqa: ANN401 reason: torch's
+        """The operator."""
+        return self.args[0] if isinstance(self.target, HigherOrderOperator) and self.args else self.target
+
+    @property
+    def reads(self) -> set[str]:
+        """The tensors that it is given."""
+        found: set[str] = set()
+
+        def note(arg: Any) -> Any:  # noqa: ANN401 reason: an argument of an operation
+            if isinstance(arg, Tensor):
+                found.add(arg.name)
+            return arg
+
+        map_aggregate((self.args, dict(self.keywords)), note)
+        return found
+
+
+@frozen
+class Tensor:
+    """A tensor in memory, by its name."""
+
+    name: str
+
+
+Step = Union[NestStep, EagerStep]
+
+
+@frozen
+class Lowered:
+    """steps: in order. types: of all tensors by name. outputs: a `Tensor`, an `Index` or a constant for each result.
+
+    inputs: of each placeholder in order, its name, and the size that it is, if it is one. held: the names of tensors
+    that belong to the graph.
+    """
+
+    steps: tuple[Step, ...]
+    types: Mapping[str, TensorType]
+    inputs: tuple[tuple[str, Index | None], ...]
+    held: tuple[tuple[str, str], ...]
+    outputs: tuple[object, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Union, cast
 
 import torch
@@ -15,7 +15,7 @@ from argus.nests.affine import Extents, product_of
 from argus.nests.nest import Axis, Expr, Nest, Read, TensorType
 from argus.nests.rewrite import reads
 from argus.torch.sizes import index_of
-from argus.torch.steps import NAMES_OF_TYPES, TORCH_TYPES, EagerStep, Lowered, NestStep, Step, Tensor
+from argus.torch.steps import NAMES_OF_TYPES, TORCH_TYPES, VIEWS, EagerStep, Lowered, NestStep, Step, Tensor
 from argus.torch.tables import contractions, pointwise, reductions, views, windows
 from argus.torch.tables.table import ENTRIES, NotCovered
 from argus.torch.values import Indices, Value, number
@@ -192,6 +192,25 @@ class _Lowering:
         parts = sum(isinstance(each, NestStep) and each.node == node.name for each in self.steps)
         return f"{node.name}__p{parts}"
 
+    def call_operator(self, node: Any, operator: Any, args: Sequence[object]) -> Value:  # noqa: ANN401 reason: torch's
+        """The result of an operator of Argus for a node."""
+        given = tuple(Tensor(self._viewed(each)) for each in args)
+        name = self.part_name(node)
+        self.steps.append(EagerStep(name, str(operator), "", operator, given, {}, (name,), single=True))
+        return self._in_memory(name, node.meta["val"])
+
+    def _viewed(self, node: Any) -> str:  # noqa: ANN401 reason: a node
+        """The name of a node's tensor, which may be a view of another."""
+        held = self.values[node]
+        if not isinstance(held, Value) or held.tensor is not None or node.target not in VIEWS:
+            return cast(str, self.store(node))
+        name = f"{node.name}__view"
+        if name not in self.types:
+            given = (Tensor(self._viewed(node.args[0])), *(map_aggregate(each, self._given) for each in node.args[1:]))
+            self.steps.append(EagerStep(node.name, str(node.target), "", node.target, given, {}, (name,), single=True))
+            self._in_memory(name, node.meta["val"])
+        return name
+
     def emit(self, node: Any, nest: Nest) -> Value:  # noqa: ANN401 reason: a node
         self.steps.append(NestStep(nest, node.name))
         return self._held(nest.type)
@@ -301,6 +320,9 @@ class _Call:
 
     def emitted(self, nest: Nest) -> Value:
         return self.graph.emit(self.node, nest)
+
+    def called(self, operator: object, *args: object) -> Value:
+        return self.graph.call_operator(self.node, operator, args)
 
     def stored(self, value: Value) -> Value:
         return self.graph.part(self.node, value)

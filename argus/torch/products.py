@@ -20,7 +20,7 @@ from argus.torch.library import Options, autocast, define, differentiable, not_d
 
 _CHOICE = 'str? config=None, str unproved="refuse"'
 _CHECKS = 'str promises="stop", str unproved="refuse"'
-_OPERATORS: Any = torch.ops.argus
+OPERATORS: Any = torch.ops.argus
 _MATRIX = 2
 
 
@@ -46,12 +46,12 @@ def _matmul_backward(context: Any, given: Tensor) -> tuple[Tensor | None, Tensor
     given = given.unsqueeze(-2) if a.ndim == 1 else given
     first = second = None
     if of_a:
-        first = _summed(_OPERATORS.matmul(given, columns.mT, unproved=context.unproved), rows).reshape(a.shape)
+        first = _summed(OPERATORS.matmul(given, columns.mT, unproved=context.unproved), rows).reshape(a.shape)
     if of_b and columns.ndim == _MATRIX:
         all_rows = rows.expand(*given.shape[:-1], rows.shape[-1]).flatten(0, -2)
-        second = _OPERATORS.matmul(all_rows.mT, given.flatten(0, -2), unproved=context.unproved).reshape(b.shape)
+        second = OPERATORS.matmul(all_rows.mT, given.flatten(0, -2), unproved=context.unproved).reshape(b.shape)
     elif of_b:
-        second = _summed(_OPERATORS.matmul(rows.mT, given, unproved=context.unproved), columns)
+        second = _summed(OPERATORS.matmul(rows.mT, given, unproved=context.unproved), columns)
     return first, second
 
 
@@ -120,12 +120,12 @@ def _grouped_backward(context: Any, given: Tensor) -> tuple[Tensor | None, ...]:
     a, b, offsets = context.saved_tensors
     of_a, of_b = context.needs_input_grad[:2]
     checks = {name: context.options[name] for name in ("promises", "unproved")}
-    first = _OPERATORS.grouped_matmul(given, b.mT, offsets, **context.options) if of_a else None
+    first = OPERATORS.grouped_matmul(given, b.mT, offsets, **context.options) if of_a else None
     second = None
     if of_b and b.stride(-1) != 1 and b.stride(-2) == 1:  # as `b` lies in memory
-        second = _OPERATORS.grouped_row_sums(given, a, offsets, **checks).mT
+        second = OPERATORS.grouped_row_sums(given, a, offsets, **checks).mT
     elif of_b:
-        second = _OPERATORS.grouped_row_sums(a, given, offsets, **checks)
+        second = OPERATORS.grouped_row_sums(a, given, offsets, **checks)
     return first, second, None, None, None, None
 
 

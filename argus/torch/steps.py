@@ -24,6 +24,21 @@ NAMES_OF_TYPES = {
 TORCH_TYPES = {name: dtype for dtype, name in NAMES_OF_TYPES.items()}
 
 
+VIEWS: tuple[Any, ...] = tuple(
+    getattr(getattr(torch.ops.aten, name), overload)
+    for name, overload in (
+        ("permute", "default"),
+        ("transpose", "int"),
+        ("t", "default"),
+        ("view", "default"),
+        ("unsqueeze", "default"),
+        ("expand", "default"),
+        ("squeeze", "dims"),
+    )
+)
+"""Operations that make views of a tensor."""
+
+
 @frozen
 class NestStep:
     """A nest, and the operation of the graph whose result it is, or is a part of."""
@@ -51,8 +66,8 @@ class EagerStep:
 
     @property
     def allocates(self) -> bool:
-        """Whether it computes nothing."""
-        return self.target is torch.ops.aten.empty.memory_format
+        """Whether it computes nothing: room for a tensor, or a view for an operator of Argus."""
+        return self.target is torch.ops.aten.empty.memory_format or (self.target in VIEWS and not self.why)
 
     @property
     def is_proved(self) -> bool:

@@ -13,6 +13,7 @@ from torch.nn import functional
 import argus.torch
 from argus.core.diagnostic import ArgusError
 from argus.torch.report import GraphEntry
+from argus.torch.tables import contractions
 
 F: Any = functional
 T: Any = torch
@@ -190,3 +191,15 @@ def _argus_error(problem: BaseException | None) -> ArgusError:
         problem = getattr(problem, "inner_exception", None) or problem.__cause__
     assert isinstance(problem, ArgusError)
     return problem
+
+
+def test_a_large_product_is_that_of_argus_on_views_of_its_operands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contractions, "LARGE", 1 << 10)
+    w = randn(24, 32)
+    entry = agrees(lambda x, b: F.relu(F.linear(x, w, b)), randn(16, 32), randn(24))
+    assert entry.operators == ("argus.matmul.default",)
+    assert not entry.eager
+    assert len(entry.kernels) == 1
+    small = agrees(lambda x, y: x @ y, randn(4, 6), randn(6, 5))
+    assert not small.operators
+    assert len(small.kernels) == 1

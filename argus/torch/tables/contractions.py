@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from argus.core.index import Index
+from math import prod
+
+from argus.core.index import Const, Index
 from argus.nests.nest import Constant, Expr, Reduce
 from argus.nests.simplify import apply, summed
+from argus.torch.products import OPERATORS
+from argus.torch.tables.pointwise import FLOATS
 from argus.torch.tables.table import Context, lowers
 from argus.torch.values import Indices, Value, broadcast
+
+LARGE = 1 << 22
+"""Products of elements from which on the kernels of `argus.matmul` compute them."""
 
 
 def _product(cx: Context, one: object, other: object, shape: tuple[Index, ...]) -> Value:
@@ -14,7 +21,16 @@ def _product(cx: Context, one: object, other: object, shape: tuple[Index, ...]) 
     plain = _sum_of_products(cx, cx.value(one), cx.value(other), shape)
     if not isinstance(plain.at([cx.axis(extent).index for extent in shape]), Reduce):
         return plain
+    if _is_large(cx, one, shape):
+        return cx.called(OPERATORS.matmul.default, one, other)
     return cx.stored(_sum_of_products(cx, cx.operand(one), cx.operand(other), shape))
+
+
+def _is_large(cx: Context, one: object, shape: tuple[Index, ...]) -> bool:
+    """Whether the operator's kernels, which use matrix units, are to compute it."""
+    value = cx.value(one)
+    sizes = [each.value if isinstance(each, Const) else LARGE for each in (*shape, value.shape[-1])]
+    return value.dtype in FLOATS and cx.value(one).dtype == cx.dtype and prod(sizes) >= LARGE
 
 
 def _sum_of_products(cx: Context, a: Value, b: Value, shape: tuple[Index, ...]) -> Value:

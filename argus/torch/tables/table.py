@@ -72,6 +72,10 @@ class Context(Protocol):
         """The output of a nest, which becomes one of the graph's."""
         ...
 
+    def called(self, operator: object, *args: object) -> Value:
+        """The result of an operator of Argus on tensors, which may be views."""
+        ...
+
     def stored(self, value: Value) -> Value:
         """The value in memory: computed once, by a nest of its own."""
         ...

@@ -1,9 +1,12 @@
-"""Times nests of reductions, windows and scans beside torch on an H200: `benchmarks/nests_h200.py build`, then `... run`.
+"""Times nests of reductions, windows and scans beside torch on an H200: `nests_h200.py build`, then `... run`.
 
 build: verifies and compiles the kernels of every case and variant into build/nests_h200, in several processes; needs no
 GPU. run: checks each result against float64 (outputs poisoned with NaN, guard zones around them), then times it beside
 eager torch, `torch.compile` and a copy, interleaved; prints ratios and the share of a copy's bandwidth.
 """
+
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# Functions of torch, which is untyped.
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.families.nests import CASES, Launch, NestCase
+from benchmarks.families.nests import CASES, Launch, NestCase, RowLaunch
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "nests_h200"
 GUARD = 4096
@@ -84,7 +87,7 @@ def _guarded(torch: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:  # noqa: AN
 def _bound(
     torch: Any,  # noqa: ANN401 reason: untyped
     loaded: Any,  # noqa: ANN401 reason: as above
-    launch: Launch,
+    launch: Launch | RowLaunch,
     tensors: dict[str, Any],
     wholes: dict[str, Any],
 ) -> Callable[[], None]:
@@ -97,7 +100,12 @@ def _bound(
     return loaded.prepare(launch.sizes).bind(given, torch.cuda.current_stream().cuda_stream)
 
 
-def _calls(torch: Any, case: str, variant: str, inputs: Mapping[str, Any]) -> tuple[Callable[[], None], Any, Any] | None:  # noqa: ANN401 reason: untyped
+def _calls(
+    torch: Any,  # noqa: ANN401 reason: untyped
+    case: str,
+    variant: str,
+    inputs: Mapping[str, Any],
+) -> tuple[Callable[[], None], Any, Any] | None:
     """All launches of a variant, its result, and the memory around what it makes; None if one was not built."""
     load = import_module("argus.runtime.gpu.launch").load
     tensors, wholes = dict(inputs), dict[str, Any]()
@@ -182,7 +190,9 @@ def _timed(
                 | {"ratios": ratios}
             )
         best = sorted(rows[-len(calls) :], key=lambda row: row["ms"])
-        said = ", ".join(f"{r['name']} {r['ms']:.3f} ms {r['share']:.2f} x{r['ratios'].get('torch', 0):.2f}" for r in best)
+        said = ", ".join(
+            f"{r['name']} {r['ms']:.3f} ms {r['share']:.2f} x{r['ratios'].get('torch', 0):.2f}" for r in best
+        )
         print(f"{name} {regime.name}: {said}", flush=True)
     return rows
 
@@ -206,12 +216,16 @@ def run(chosen: argparse.Namespace) -> int:
     chosen.out.mkdir(parents=True, exist_ok=True)
     (chosen.out / "nests.json").write_text(json.dumps(rows), "utf-8")
     for regime in ("sustained", "duty-cycled"):
-        ours = {n: [r for r in rows if r["case"] == n and r["regime"] == regime and r["name"] in CASES[n].variants] for n in CASES}
+        ours = {
+            n: [r for r in rows if r["case"] == n and r["regime"] == regime and r["name"] in CASES[n].variants]
+            for n in CASES
+        }
         best = {n: min(each, key=lambda r: r["ms"]) for n, each in ours.items() if each}
         for peer in ("torch", "compiled"):
             ratios = [r["ratios"][peer] for r in best.values() if peer in r["ratios"]]
             if ratios:
-                print(f"{regime}: over {peer}, {len(ratios)} cases: geometric mean {statistics.geometric_mean(ratios):.3f}")
+                mean = statistics.geometric_mean(ratios)
+                print(f"{regime}: over {peer}, {len(ratios)} cases: geometric mean {mean:.3f}")
     print(f"{time.monotonic() - start:.1f} s", flush=True)
     return 0
 

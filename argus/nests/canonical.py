@@ -138,10 +138,14 @@ def _divisor_of(form: _Form, axis: Axis) -> int | None:
 
 
 def _without_ones(form: _Form) -> _Form:
-    """Without axes of the domain of one element."""
-    zero = {axis.symbol: _ZERO for axis in form.domain if axis.extent is _ONE}
+    """Without axes of one element, but for one of a reduction that has no others."""
+    zero = {axis.symbol: _ZERO for group in form.groups for axis in group if axis.extent is _ONE}
     kept = tuple(axis for axis in form.domain if axis.symbol not in zero)
-    return form.changed(lambda nest: evolve(nest, body=placed(nest.body, zero)), kept)
+
+    def others(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+        return tuple(axis for axis in axes if axis.symbol not in zero) or axes[:1]
+
+    return form.changed(lambda nest: evolve(nest, body=placed(with_axes(nest.body, others), zero)), kept)
 
 
 def _flat_reads(form: _Form, tensors: Mapping[str, TensorType]) -> _Form:

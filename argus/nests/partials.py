@@ -15,6 +15,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Const, Index, Symbol
+from argus.core.target import LARGEST_SIZE
 from argus.core.walk import symbols
 from argus.nests.affine import computed, product_of
 from argus.nests.nest import Apply, Axis, Convert, Coordinate, Expr, Nest, Read, Reduce, Select
@@ -44,11 +45,13 @@ class Parts:
         return product_of(axis.extent for axis in self.inner)
 
 
-def parts_of(axes: Sequence[Axis], kept: Sequence[Axis], values: Values, *, always: bool = False) -> Parts | None:
+def parts_of(
+    axes: Sequence[Axis], kept: Sequence[Axis], values: Values, many: int = MANY, *, always: bool = False
+) -> Parts | None:
     """The parts of a long reduction for each of the kept coordinates; None if one block does each at once.
 
-    The last axis is within a part, or as much of it as divides a literal extent. values: of the sizes. always: short
-    ones of several axes have parts, too.
+    The last axis is within a part, or as much of it as divides a literal extent. values: of the sizes. many: results
+    from which on there are no parts. always: short ones of several axes have parts, too.
     """
     counts = [_value(axis.extent, values) for axis in (*kept, *axes)]
     if always and len(axes) > 1 and any(count is None for count in counts):
@@ -56,7 +59,7 @@ def parts_of(axes: Sequence[Axis], kept: Sequence[Axis], values: Values, *, alwa
     if any(count is None for count in counts):
         return None
     results, length = (prod(n for n in part if n) for part in (counts[: len(kept)], counts[len(kept) :]))
-    if (results >= MANY or length < LONG) and not (always and len(axes) > 1):
+    if (results >= many or length < LONG) and not (always and len(axes) > 1):
         return None
     *before, last = axes
     if isinstance(last.extent, Const) and last.extent.value > LONGEST_PART:
@@ -124,7 +127,8 @@ def moments(
 
     values: of the sizes; a long reduction has parts. always: one of several axes has, too.
     """
-    parts = parts_of(axes, kept, values, always=always)
+    # of what a block cannot hold, both are read off at once
+    parts = parts_of(axes, kept, values, LARGEST_SIZE, always=always)
     if parts is None:
         mean = _mean(x, axes)
         deviation = _square(Apply("sub", (x, mean)))

@@ -8,15 +8,13 @@ from typing import Any
 
 from attrs import frozen
 
-from argus.core.walk import symbols
 from argus.kernels.config_names import name_of
 from argus.kernels.nests import places, reductions, scans, windows
-from argus.kernels.nests.fragments import TYPES
+from argus.kernels.nests.fragments import STORED
 from argus.kernels.nests.made import Schedule, template
 from argus.kernels.nests.pointwise import config_for, pointwise
 from argus.nests.affine import computed
 from argus.nests.canonical import MOST_AXES, Canonical
-from argus.nests.rewrite import reductions as terms
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate, Traced
 
@@ -43,28 +41,18 @@ def _of_pointwise(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: AN
     return config_for(form, int(computed(form.nests[0].domain[-1].extent, sizes)))
 
 
-def _of_reductions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
-    """None for prefixes, whose extent depends on a coordinate, and for several axes of any extent, a loop each."""
-    groups = [[axis.extent for axis in each.axes] for nest in form.nests for each in terms(nest.body)]
-    if any(symbol.name not in sizes for extents in groups for extent in extents for symbol in symbols(extent)):
-        return None
-    if any(sum(bool(symbols(extent)) for extent in extents) > 1 for extents in groups):
-        return None
-    return reductions.config_for(form, sizes)
-
-
 FAMILIES: tuple[Family, ...] = (
     Family("pointwise", _of_pointwise, pointwise),
     Family("windows", windows.config_for, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),
     Family("places", places.config_for, places.places),
-    Family("reductions", _of_reductions, reductions.reduced, shares=True),
+    Family("reductions", reductions.config_for, reductions.reduced, shares=True),
 )
 
 
 def candidates(family: Family, form: Canonical, sizes: Mapping[str, int]) -> tuple[Candidate, ...]:
     """The kernels to try at these sizes; none where the template is for other nests."""
-    if any(each.type.dtype not in TYPES for each in form.parameters):
+    if any(each.type.dtype not in STORED for each in form.parameters):
         return ()
     config = family.plan(form, sizes)
     return () if config is None else (candidate(family, form, config),)

@@ -160,10 +160,6 @@ def as_told(claimed: Case, done: Case, family: str, config: str) -> Template:
     return template(claimed, unlike, configs[config])
 
 
-def along_rows(of: Callable[[cases.Of], cases.Of]) -> Case:
-    return cases.along(of, columns=False)
-
-
 def mean_of(window: Window) -> Case:
     return cases.pool("add", window, window)
 
@@ -183,12 +179,7 @@ WRONG = {
         cases.reduced("argmin", columns=False),
         cases.reduced("argmax", columns=False),
     ),
-    "the root of the sum for that of the mean": (
-        "rows",
-        "block",
-        along_rows(cases.l2_norm),
-        along_rows(cases.rms_norm),
-    ),
+    "the sum for the mean": ("rows", "block", cases.averaged(columns=False), cases.reduced("add", columns=False)),
     "squares for distances": ("rows", "block", cases.loss(cases.smooth_l1), cases.loss(cases.squared_error)),
     "an inclusive for an exclusive scan": ("scans", "elements", cases.scan("add", exclusive=True), cases.scan("add")),
     "a scan from the start for one from the end": (

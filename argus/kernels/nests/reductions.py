@@ -42,12 +42,15 @@ from argus.language import (
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
 from argus.nests.nest import Axis, Expr, Nest, Read, Reduce
+from argus.nests.partials import LONG
 from argus.nests.rewrite import indices, reads, reductions
 from argus.nests.terms import coordinates_in, literal, literal_factors, names_in
 
 _LARGEST = 1 << 40
 """Elements of a tensor, so that offsets in bytes fit 64 bits."""
 _THREADS, _MOST_THREADS = 256, 1024
+_BUSY = 128
+"""Blocks from which on a GPU is busy."""
 _FEW = 8
 """Runs of a thread of a warp that has a row."""
 _HELD = 32
@@ -127,12 +130,21 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Reductions | None:
     if contiguous is None or not types <= set(TYPES):
         return None
     wide = max(TYPES[each].bits // 8 for each in types)
+    if shape.along and _is_long(shape, sizes):
+        return None  # a block for each result, which then computes all that depends on it, keeps no GPU busy
     length = int(computed(shape.of[0].axes[-1].extent, sizes))
     single = all(len(each.axes) == 1 for each in shape.of)
     passes = len(shape.of) + bool(shape.along)
     if contiguous is shape.of[0].axes[-1]:
         return _for_rows(length, vector_for(length, wide), held=single and passes > 1)
     return _for_columns(length, vector_for(int(computed(contiguous.extent, sizes)), wide), held=single and passes > 1)
+
+
+def _is_long(shape: Shape, sizes: Mapping[str, int]) -> bool:
+    """Whether few results are reduced from many elements each."""
+    results = prod(int(computed(axis.extent, sizes)) for axis in shape.kept)
+    length = prod(int(computed(axis.extent, sizes)) for axis in shape.of[0].axes)
+    return results < _BUSY and length >= LONG
 
 
 def _reads(form: Canonical) -> list[Read]:

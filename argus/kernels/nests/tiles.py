@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from math import prod
 from operator import mul
 
 from attrs import evolve, frozen
 
-from argus.language import TV, IntLike, Layout, loop
+from argus.language import TV, IntLike, Layout, assume, loop, unflatten
 
 WARP = 32
+_MOST_TILES = 1 << 30
+"""Of one loop over the tiles of several axes."""
 
 
 @frozen
@@ -99,13 +102,14 @@ def _layout(modes: Sequence[tuple[int, int]]) -> Layout:
 
 
 def nested(counts: Sequence[IntLike]) -> Iterator[tuple[IntLike, ...]]:
-    """Nested loops of the kernel, the last the innermost."""
-    if not counts:
-        yield ()
+    """One loop of the kernel over all coordinates below these counts, the last the fastest."""
+    if len(counts) == 1:
+        for at in loop(counts[0]):
+            yield (at,)
         return
-    for at in loop(counts[0]):
-        for rest in nested(counts[1:]):
-            yield (at, *rest)
+    assume(prod(counts, start=1) <= _MOST_TILES)
+    for at in loop(prod(counts, start=1)):
+        yield unflatten(at, tuple(counts))
 
 
 def power_of_two(number: int) -> int:

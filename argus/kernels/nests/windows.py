@@ -13,13 +13,13 @@ from attrs import frozen
 
 from argus.kernels.nests.bodies import FOLDS, Place, TileBody
 from argus.kernels.nests.fragments import TYPES
-from argus.kernels.nests.tiles import WARP, Tile, TileAxis, power_of_two
+from argus.kernels.nests.tiles import WARP, Tile, TileAxis
 from argus.language import IntLike, Tensor, assume, block_id, ceil_div, copy, sm_90a, unflatten
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
-from argus.nests.nest import Nest
+from argus.nests.nest import Nest, Reduce
 from argus.nests.rewrite import reads, reductions
-from argus.nests.terms import literal
+from argus.nests.terms import literal, names_in
 
 _MOST = 512
 """Elements of a window."""
@@ -28,7 +28,9 @@ _LARGEST = 1 << 40
 _LONGEST = 1 << 24
 """Of an extent of the output, so that strides times coordinates fit 32 bits."""
 _MOST_BLOCKS = 1 << 30
-_THREADS, _ROWS = 128, 4
+_THREADS = 128
+_HELD = 72
+"""Elements that a thread holds at most, if it has several rows."""
 _GRID = 3
 """Axes of a grid."""
 
@@ -57,11 +59,22 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Windows | None:
     small = all(None not in each and prod(extent or 0 for extent in each) <= _MOST for each in extents)
     if len(form.nests) != 1 or not found or not small or not {each.op for each in found} <= set(FOLDS):
         return None
+    if not any(_meet(index, form.nests[0], found) for each in reads(form.nests[0].body) for index in each.index):
+        return None  # windows of one place: rows or columns
     types = {each.dtype for each in reads(form.nests[0].body)}
     if not types or not types <= set(TYPES):
         return None
-    columns = min(_THREADS, max(WARP, power_of_two(int(computed(form.nests[0].domain[-1].extent, sizes)))))
-    return Windows(_THREADS, columns, _ROWS)
+    width = int(computed(form.nests[0].domain[-1].extent, sizes))
+    columns = min((4 * WARP, 2 * WARP, WARP), key=lambda n: (10 * n * -(-width // n) > 11 * width, -n))
+    elements = max(prod(extent or 0 for extent in each) for each in extents)
+    rows = next((n for n in (4, 2) if n * elements <= _HELD), 1)
+    return Windows(_THREADS, columns, rows)
+
+
+def _meet(index: Any, nest: Nest, found: Sequence[Reduce]) -> bool:  # noqa: ANN401 reason: an index expression
+    """Whether a coordinate depends on one of the output and on one of a window."""
+    names, own = names_in(index), {axis.name for each in found for axis in each.axes}
+    return not names.isdisjoint(own) and any(axis.name in names for axis in nest.domain)
 
 
 def windows(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Windows) -> None:

@@ -14,7 +14,7 @@ from functools import reduce
 from operator import mul
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.kernels.schedules.parts import PAIRS, parts_of
 from argus.language import (
@@ -55,6 +55,8 @@ CHUNK = 8
 """Elements of two bytes in 16 bytes, of which rows for TMA are multiples."""
 _HEIGHT, _WIDTH = 64, 32
 """Of the parts of a tile that are stored through shared memory."""
+_APART = 128
+"""The most columns of sums that are apart, beside those that they are added to."""
 _MOST, _LARGEST = 1 << 28, 1 << 50
 """The most elements along an axis, so that sums of coordinates fit 32 bits; of a tensor, so that addresses fit 64."""
 
@@ -99,6 +101,24 @@ class Laying:
     @property
     def tile(self) -> tuple[int, int]:
         return self.threads, self.of.run
+
+
+_SHARED = 227 << 10
+"""Bytes of shared memory of a block, of which boxes for stores take 32 KiB, and barriers and alignment at most 2."""
+
+
+def shifted_for(conv: Convolution, channels: int, outputs: int, across: int, products: int) -> Shifted:
+    """The configuration for so many channels and outputs' channels of a group, and outputs along the last axis.
+
+    products: of parts, or 1. Tiles are as wide as leaves few of their columns without outputs.
+    """
+    high = 128 if outputs > _HEIGHT else _HEIGHT
+    last = ceil_div(across, conv.axes[-1].classes)
+    wide = min((256, 192, 128, 64), key=lambda each: ceil_div(last, each) * (each + _HEIGHT))
+    bk = next(each for each in (16, 32, 64) if each >= min(channels, 32 if products > 1 else 64))
+    made = Shifted(high, wide, bk, products=products, run=8 if channels <= CHUNK else 16)
+    stage = 2 * made.parts * (high + wide) * bk
+    return evolve(made, stages=min(8, (_SHARED - (34 << 10)) // stage))
 
 
 def padded_channels(channels: Int) -> Int:
@@ -193,7 +213,7 @@ def sum_shifted(conv: Convolution, p: Sequence[Tensor], q: Sequence[Tensor], Y: 
         assume(extent >= 1, extent + axis.reach <= made)
     counts = ceil_div(Q.shape[1], cfg.channels), ceil_div(across, cfg.pixels), *others, Y.shape[0]
     _assume_counted(counts)
-    mm = wgmma(P.dtype, n=min(128, per_wg) if parts > 1 else per_wg)
+    mm = wgmma(P.dtype, n=per_wg // 2 if parts > 1 and per_wg > _APART else per_wg)
     held = {f"q{i}": shared(P.dtype, (cfg.channels, cfg.bk), swizzle=2 * cfg.bk) for i in range(parts)}
     held |= {f"p{i}": shared(P.dtype, (cfg.pixels, cfg.bk), swizzle=2 * cfg.bk) for i in range(parts)}
     ring = Ring(cfg.stages, **held)

@@ -175,7 +175,7 @@ class Runner:
     def ours(self, kind: str, load: Callable[[Path], Any]) -> tuple[Callable[[], None], Any]:
         """Launches on tensors of their type, with an output and workspaces of NaN, and the output."""
         torch, problem = self.torch, self.problem
-        (path,) = (FOLDER / f"{problem.number}_{kind.replace(' ', '_')}").glob("conv_program*.json")
+        (path,) = (FOLDER / f"{problem.number}_{kind.replace(' ', '_')}").glob("*.json")
         dtype = torch.float32 if KINDS[kind][0] == "f32" else torch.bfloat16
         x, w = self.x.to(dtype), self.w.to(dtype)
         y = torch.full((len(x), *problem.y[1:]), float("nan"), device="cuda", dtype=dtype)

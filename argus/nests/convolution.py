@@ -16,7 +16,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Const, Index
-from argus.core.walk import substitute
+from argus.core.walk import substitute, symbols
 from argus.nests.nest import Apply, Axis, Constant, Expr, Inside, Nest, Read, Reduce, Select, TensorType, size
 
 _MOST_SPACES = 3
@@ -114,21 +114,21 @@ def convolution_nest(conv: Convolution, x: TensorType, f: TensorType, output: Te
     names = ("n", "o", *(f"y{axis}" for axis in range(len(conv.axes))))
     domain = tuple(Axis(name, extent) for name, extent in zip(names, output.shape, strict=True))
     inner = x.shape[1] if conv.groups == 1 else _channels(conv, x, f)
-    taps = (Axis(f"r{number}", algebra.const(axis.taps)) for number, axis in enumerate(conv.axes))
+    taps = (Axis(f"r{k}", algebra.const(axis.taps)) for k, axis in enumerate(conv.axes) if axis.taps > 1)
     body = _body(conv, (x, f), domain, (Axis("c", inner), *taps))
     return Nest(output.name, output.dtype, domain, body)
 
 
-def nest_of_sizes(conv: Convolution, dtype: str) -> Nest:
-    """The nest Y of X and F, over the sizes N, C, O, B of F in groups, I0, I1 of inputs, Y0, Y1 of outputs."""
+def nest_of_sizes(conv: Convolution, dtype: str) -> tuple[Nest, tuple[TensorType, TensorType, TensorType]]:
+    """The nest Y of X and F, and their types: over the sizes N, C, O, B of F in groups, I0 of inputs, Y0 of outputs."""
     spaces = range(len(conv.axes))
     n, c, o, b = map(size, "NCOB")
     first, second = (c, o) if conv.transposed else (o, c)
     inputs, outputs = (tuple(size(f"{letter}{axis}") for axis in spaces) for letter in "IY")
     taps = (algebra.const(axis.taps) for axis in conv.axes)
-    x = TensorType("X", (n, c, *inputs), dtype)
+    x, y = TensorType("X", (n, c, *inputs), dtype), TensorType("Y", (n, o, *outputs), dtype)
     f = TensorType("F", (first, second if conv.groups == 1 else b, *taps), dtype)
-    return convolution_nest(conv, x, f, TensorType("Y", (n, o, *outputs), dtype))
+    return convolution_nest(conv, x, f, y), (x, f, y)
 
 
 def convolution_of(nest: Nest, tensors: Mapping[str, TensorType]) -> tuple[Convolution, str, str] | None:
@@ -143,15 +143,15 @@ def convolution_of(nest: Nest, tensors: Mapping[str, TensorType]) -> tuple[Convo
         case _:
             return None
     spaces = len(nest.domain) - outer
-    if not isinstance(inputs, Read) or len(axes) != spaces + 1 or not 1 <= spaces <= _MOST_SPACES:
-        return None
-    if len(inputs.index) != len(nest.domain) or len(filters.index) != len(nest.domain):
+    if not isinstance(inputs, Read) or not 1 <= spaces <= _MOST_SPACES or len(inputs.index) != len(nest.domain):
         return None
     x, f = tensors[inputs.tensor], tensors[filters.tensor]
-    spaces_of = zip(inputs.index[outer:], nest.domain[outer:], axes[1:], strict=True)
-    for found in product(*(list(_taps(place, y, r)) for place, y, r in spaces_of)):
+    spaces_of = zip(inputs.index[outer:], nest.domain[outer:], strict=True)
+    for found in product(*(list(_taps(place, y, axes[1:])) for place, y in spaces_of)):
         for conv in _of_groups(found, x, f, nest.domain[1].extent):
-            if _body(conv, (x, f), nest.domain, axes) == nest.body:
+            taps = [axis for axis in found if axis.taps > 1]
+            fits = len(axes) == len(taps) + 1 and len(f.shape) in (outer + spaces, outer + len(taps))
+            if fits and _body(conv, (x, f), nest.domain, axes) == nest.body:
                 return conv, x.name, f.name
     return None
 
@@ -163,8 +163,9 @@ def _of_groups(axes: tuple[Taps, ...], x: TensorType, f: TensorType, outputs: In
         yield Convolution(axes, whole.value // part.value)
 
 
-def _taps(place: Index, y: Axis, r: Axis) -> Iterator[Taps]:
+def _taps(place: Index, y: Axis, axes: Sequence[Axis]) -> Iterator[Taps]:
     """What an axis may be, by the coordinate of its inputs; for another coordinate the nest differs."""
+    r = next((axis for axis in axes if axis.symbol in symbols(place)), Axis("", algebra.const(1)))
     if not isinstance(r.extent, Const):
         return
 
@@ -195,7 +196,12 @@ def _channels(conv: Convolution, x: TensorType, f: TensorType) -> Index:
 
 
 def _body(conv: Convolution, of: tuple[TensorType, TensorType], domain: Sequence[Axis], axes: Sequence[Axis]) -> Reduce:
-    (x, f), (n, o, *ys), (c, *rs) = of, domain, axes
+    """The sum. axes: channels, and the taps of axes with several. The filters may lack the axes of one tap."""
+    (x, f), (n, o, *ys), (c, *rest) = of, domain, axes
+    several = iter(rest)
+    rs = [next(several).index if axis.taps > 1 else algebra.const(0) for axis in conv.axes]
+    whole_shape = len(f.shape) == len(domain)
+    taps = [r for axis, r in zip(conv.axes, rs, strict=True) if whole_shape or axis.taps > 1]
     channel, first, second = c.index, o.index, c.index
     if conv.groups > 1:
         own = f.shape[1] if conv.transposed else algebra.floordiv(f.shape[0], conv.groups)
@@ -204,7 +210,7 @@ def _body(conv: Convolution, of: tuple[TensorType, TensorType], domain: Sequence
         second = algebra.mod(o.index, own) if conv.transposed else c.index
     if conv.transposed:
         first, second = channel, o.index if conv.groups == 1 else second
-    places = [_place(axis, y.index, r.index) for axis, y, r in zip(conv.axes, ys, rs, strict=True)]
+    places = [_place(axis, y.index, r) for axis, y, r in zip(conv.axes, ys, rs, strict=True)]
     at = [algebra.floordiv(p, a.stride) if a.transposed else p for a, p in zip(conv.axes, places, strict=True)]
     read: Expr = Read(x.name, (n.index, channel, *at), x.dtype, 0.0)
     whole = algebra.all_of(
@@ -214,7 +220,7 @@ def _body(conv: Convolution, of: tuple[TensorType, TensorType], domain: Sequence
     )
     if whole is not algebra.TRUE:
         read = Select(Inside(whole), read, Constant(0.0))
-    filters = Read(f.name, (first, second, *(r.index for r in rs)), f.dtype)
+    filters = Read(f.name, (first, second, *taps), f.dtype)
     return Reduce("add", tuple(axes), Apply("mul", (read, filters)))
 
 

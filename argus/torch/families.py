@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from hashlib import sha256
+from math import prod
 from typing import Any
 
 from attrs import frozen
 
+from argus.core.ir import Program
 from argus.kernels.config_names import name_of
-from argus.kernels.nests import places, reductions, scans, windows
+from argus.kernels.nests import contraction, places, reductions, scans, windows
+from argus.kernels.nests.contraction import convolution_program
 from argus.kernels.nests.fragments import STORED
 from argus.kernels.nests.made import Schedule, template
 from argus.kernels.nests.pointwise import config_for, pointwise
+from argus.kernels.schedules.shifted import shifted_for
 from argus.nests.affine import computed
 from argus.nests.canonical import MOST_AXES, Canonical
+from argus.nests.convolution import Convolution, convolution_of
+from argus.nests.nest import Apply, Read, TensorType
+from argus.nests.rewrite import reductions as terms
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate, Traced
 
@@ -24,29 +31,87 @@ Plan = Callable[[Canonical, Mapping[str, int]], Any]
 
 @frozen
 class Family:
-    """A template. most_axes: of the domains that it takes. join: axes that all reads run through become one.
+    """A template: the schedule of a kernel, or a program of several.
 
+    most_axes: of the domains that it takes. join: axes that all reads run through become one.
     shares: it computes a reduction once for all elements of the output that it is for.
     """
 
     name: str
     plan: Plan
-    schedule: Schedule
+    schedule: Schedule | None
     most_axes: int = MOST_AXES
     join: bool = True
     shares: bool = False
+    program: Callable[[Canonical, Any, str], Program] | None = None
 
 
 def _of_pointwise(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
     return config_for(form, int(computed(form.nests[0].domain[-1].extent, sizes)))
 
 
+def _of_reductions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
+    return None if _sums_many_products(form, sizes) else reductions.config_for(form, sizes)
+
+
+def _of_windows(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
+    return None if _sums_many_products(form, sizes) else windows.config_for(form, sizes)
+
+
+def _sums_many_products(form: Canonical, sizes: Mapping[str, int]) -> bool:
+    """Whether a nest sums many products of a window and filters, which is for matrix units."""
+    for term in terms(*(nest.body for nest in form.nests)):
+        if isinstance(term.body, Apply) and term.body.op == "mul":
+            padded = any(isinstance(each, Read) and each.outside is not None for each in term.body.args)
+            extents = [computed(axis.extent, sizes) for axis in term.axes]
+            if padded and prod(int(each) for each in extents) > _FEW:
+                return True
+    return False
+
+
+_FEW = 64
+"""Products that a thread sums by itself."""
+
+
+def _as_convolution(form: Canonical) -> tuple[Convolution, list[TensorType]] | None:
+    """The convolution, and the types of its inputs, filters and output."""
+    types = {each.type.name: each.type for each in form.parameters}
+    found = convolution_of(form.nests[0], types) if len(form.nests) == 1 else None
+    if found is None or found[0].classes > 1 or found[0].groups > 1:
+        return None  # those of classes and groups are not proved
+    conv, *operands = found
+    return conv, [types[each] for each in (*operands, form.nests[0].output)]
+
+
+def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
+    found = _as_convolution(form)
+    if found is None:
+        return None
+    conv, (_, filters, output) = found
+    one, other = (int(computed(extent, sizes)) for extent in filters.shape[:2])
+    channels, outputs = (one, other) if conv.transposed else (other, one)
+    across = int(computed(output.shape[-1], sizes))
+    return shifted_for(conv, channels, outputs, across, _SIX if filters.dtype == "f32" else 1)
+
+
+_SIX = 6
+"""Products of parts of f32 numbers, which are as exact as single precision."""
+
+
+def _convolution(form: Canonical, config: Any, name: str) -> Program:  # noqa: ANN401 reason: its own type
+    found = _as_convolution(form)
+    assert found is not None
+    conv, types = found
+    return convolution_program(conv, form.nests[0], types, {"": config}, name).trace("")
+
+
 FAMILIES: tuple[Family, ...] = (
+    Family("convolutions", _of_convolutions, None, most_axes=5, join=False, program=_convolution),
     Family("pointwise", _of_pointwise, pointwise),
-    Family("windows", windows.config_for, windows.windows, most_axes=5, join=False),
+    Family("windows", _of_windows, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),
     Family("places", places.config_for, places.places),
-    Family("reductions", reductions.config_for, reductions.reduced, shares=True),
+    Family("reductions", _of_reductions, reductions.reduced, shares=True),
 )
 
 
@@ -64,6 +129,9 @@ def candidate(family: Family, form: Canonical, config: Any) -> Candidate:  # noq
     name = f"{family.name}_{digest}"
 
     def traced() -> Traced:
+        if family.program is not None:
+            return family.program(form, config, name), contraction.__name__
+        assert family.schedule is not None
         return template(form, family.schedule, config, name).trace(), family.schedule.__module__
 
     return Candidate(name, name_of(config), traced)

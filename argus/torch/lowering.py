@@ -16,11 +16,11 @@ from argus.nests.nest import Axis, Expr, Nest, Read, TensorType
 from argus.nests.rewrite import reads
 from argus.torch.sizes import index_of
 from argus.torch.steps import NAMES_OF_TYPES, TORCH_TYPES, VIEWS, EagerStep, Lowered, NestStep, Step, Tensor
-from argus.torch.tables import contractions, pointwise, reductions, views, windows
+from argus.torch.tables import contractions, convolutions, pointwise, reductions, views, windows
 from argus.torch.tables.table import ENTRIES, NotCovered
 from argus.torch.values import Indices, Value, number
 
-FAMILIES_OF_ENTRIES = (contractions, pointwise, reductions, views, windows)
+FAMILIES_OF_ENTRIES = (contractions, convolutions, pointwise, reductions, views, windows)
 """The modules whose entries are registered by their import."""
 _SMALL = 1 << 16
 """Elements that are computed again rather than kept for several uses."""

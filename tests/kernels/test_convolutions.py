@@ -151,7 +151,7 @@ def test_a_nest_is_known_as_its_convolution(name: str) -> None:
 
 
 def test_a_product_of_matrices_is_no_convolution() -> None:
-    nest = nest_of_sizes(of(Taps(3)), "f32")
+    nest, _ = nest_of_sizes(of(Taps(3)), "f32")
     assert convolution_of(evolve(nest, body=evolve(nest.body, op="max")), {}) is None
 
 

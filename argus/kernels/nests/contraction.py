@@ -5,7 +5,7 @@
 # Reason: parameters are annotated with tensors of a variable type, by which one text serves all axes.
 # Without `from __future__ import annotations`: kernels are traced with this file, and annotations name variables.
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -23,6 +23,7 @@ from argus.kernels.schedules.shifted import (
 )
 from argus.language import Int, ProgramTemplate, Tensor, bf16, ceil_div, f32, kernel, program, workspace
 from argus.nests.convolution import Convolution, nest_of_sizes
+from argus.nests.nest import Nest, TensorType
 
 
 def convolution(conv: Convolution, dtype: str, configs: Mapping[str, Shifted]) -> ProgramTemplate:
@@ -31,23 +32,51 @@ def convolution(conv: Convolution, dtype: str, configs: Mapping[str, Shifted]) -
     X is (N, C, *inputs), F (O, C / groups, *taps) or transposed (C, O / groups, *taps), and Y (N, O, *outputs); outputs
     are as many as the caller wants, and inputs beyond the given ones are 0.
     """
-    many = conv.groups * conv.classes
-    axes = range(len(conv.axes))
-    nest = nest_of_sizes(conv, dtype)
-    ins, outs, laid = (" ".join(f"{letter}{axis}" for axis in axes) for letter in "IYU")
-    taps = " ".join(str(axis.taps) for axis in conv.axes)
-    first, second = ("C", "O") if conv.transposed else ("O", "C")
-    names = first, second if conv.groups == 1 else "B"
-    own = TYPES[dtype]
-    element = bf16 if own is f32 else own
-    of_x, of_f, of_y = (
-        Tensor[f"N C {ins}", own],
-        Tensor[f"{' '.join(names)} {taps}", own],
-        Tensor[f"N O {outs}", own],
-    )
-    of_inputs, of_filters = Tensor[f"Z {laid} D", element], Tensor["T M D", element]
-    quotients = " ".join(f"K{axis}" for axis in axes)
-    of_r = Tensor[f"S M {quotients}", f32 if many > 1 else own]
+    return convolution_program(conv, *nest_of_sizes(conv, dtype), configs)
+
+
+def convolution_program(
+    conv: Convolution,
+    nest: Nest,
+    types: Sequence[TensorType],
+    configs: Mapping[str, Shifted],
+    name: str = "convolution",
+) -> ProgramTemplate:
+    """The programs of a nest that is this convolution, as `convolution_of` says. types: inputs, filters, output."""
+    of_x, of_f, of_y = (Tensor[" ".join(each.extents), TYPES[each.dtype]] for each in types)
+
+    def made(X: Tensor, F: Tensor, Y: Tensor, *, cfg: Shifted) -> None:
+        _launches(conv, X, F, Y, cfg)
+        sizes: dict[str, Any] = {}
+        named = {each.name: tensor for each, tensor in zip(types, (X, F, Y), strict=True)}
+        for each in types:
+            sizes |= dict(zip(each.extents, named[each.name].shape, strict=True))
+        products = cfg.products
+
+        def of_parts(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: values of formulas
+            return rounded_product(x, y, products)
+
+        claim(nest, named, sizes, of_parts if X.dtype is f32 else None)
+
+    function = _of_tensors(made, {types[0].name: of_x, types[1].name: of_f, types[2].name: of_y}, Shifted)
+    function.__name__ = name
+    return program(configs=configs)(function)
+
+
+def _launches(conv: Convolution, X: Tensor, F: Tensor, Y: Tensor, cfg: Shifted) -> None:
+    """Lay out inputs and filters, multiply, and join classes of outputs."""
+    own = X.dtype
+    element, many, parts = bf16 if own is f32 else own, conv.groups * conv.classes, range(cfg.parts)
+    first, second, *taps = F.shape
+    N, O, *extents = Y.shape  # noqa: E741 reason: output channels
+    # Of the inputs, whose channels are a size: the filters' may be a number, and beyond both all is 0.
+    channels = X.shape[1] if conv.groups == 1 else first // conv.groups if conv.transposed else second
+    outputs = O if conv.groups == 1 else second if conv.transposed else O // conv.groups
+    windows = [ceil_div(y, axis.classes) for axis, y in zip(conv.axes, extents, strict=True)]
+    rows = [q + axis.reach for axis, q in zip(conv.axes, windows, strict=True)]
+    D = padded_channels(channels)
+    p = {f"P{j}": workspace(element, (N * conv.phases * conv.groups, *rows, D)) for j in parts}
+    q = {f"Q{j}": workspace(element, (conv.taps * many, outputs, D)) for j in parts}
 
     def inputs(X: Tensor, *p: Tensor, cfg: Laying, channels: Int) -> None:
         lay_out_inputs(conv, X, p, channels, cfg)
@@ -59,43 +88,24 @@ def convolution(conv: Convolution, dtype: str, configs: Mapping[str, Shifted]) -
         *operands, result = tensors
         sum_shifted(conv, operands[: cfg.parts], operands[cfg.parts :], result, cfg)
 
-    @kernel
-    def interleave(R: of_r, Y: of_y, *, cfg: Laying) -> None:
+    def interleave(R: Tensor, Y: Tensor, *, cfg: Laying) -> None:
         give_back(conv, R, Y, cfg)
 
-    @program(configs=configs)
-    def conv_program(X: of_x, F: of_f, Y: of_y, *, cfg: Shifted) -> None:
-        N, C, *_ = X.shape
-        _, O, *extents = Y.shape  # noqa: E741 reason: output channels
-        channels = C if conv.groups == 1 else C // conv.groups if conv.transposed else F.shape[1]
-        outputs = O if conv.groups == 1 else F.shape[1] if conv.transposed else O // conv.groups
-        windows = [ceil_div(y, axis.classes) for axis, y in zip(conv.axes, extents, strict=True)]
-        rows = [q + axis.reach for axis, q in zip(conv.axes, windows, strict=True)]
-        D, parts = padded_channels(channels), range(cfg.parts)
-        p = {f"P{j}": workspace(element, (N * conv.phases * conv.groups, *rows, D)) for j in parts}
-        q = {f"Q{j}": workspace(element, (conv.taps * many, outputs, D)) for j in parts}
-        of_p, of_q = dict.fromkeys(p, of_inputs), dict.fromkeys(q, of_filters)
-        lay_inputs = kernel(_of_tensors(inputs, {"X": of_x} | of_p, Laying, "channels"))
-        lay_filters = kernel(_of_tensors(filters, {"F": of_f} | of_q, Laying, "outputs"))
-        multiplied = kernel(_of_tensors(multiply, of_p | of_q | {"R": of_r}, Shifted))
-        lay_inputs(X, *p.values(), cfg=Laying(cfg), channels=channels)
-        lay_filters(F, *q.values(), cfg=Laying(cfg), outputs=outputs)
-        if many == 1:
-            multiplied(*p.values(), *q.values(), Y, cfg=cfg)
-        else:
-            R = workspace(f32, (N * many, outputs, *windows))
-            multiplied(*p.values(), *q.values(), R, cfg=cfg)
-            interleave(R, Y, cfg=Laying(cfg))
-        sizes = {"N": N, "C": C, "O": O} | ({} if conv.groups == 1 else {"B": F.shape[1]})
-        sizes |= {f"{letter}{axis}": t.shape[2 + axis] for letter, t in (("I", X), ("Y", Y)) for axis in axes}
-        products = cfg.products
-
-        def of_parts(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: values of formulas
-            return rounded_product(x, y, products)
-
-        claim(nest, {"X": X, "F": F, "Y": Y}, sizes, of_parts if own is f32 else None)
-
-    return conv_program
+    ins, outs, laid, quotients = (" ".join(f"{letter}{axis}" for axis in range(len(conv.axes))) for letter in "IYUK")
+    of_p, of_q = dict.fromkeys(p, Tensor[f"Z {laid} D", element]), dict.fromkeys(q, Tensor["T M D", element])
+    of_x, of_y = {"X": Tensor[f"N C {ins}", own]}, {"Y": Tensor[f"N O {outs}", own]}
+    of_f = {"F": Tensor[" ".join(("A", "B", *map(str, taps))), own]}
+    of_r = {"R": Tensor[f"S M {quotients}", f32 if many > 1 else own]}
+    lay_inputs = kernel(_of_tensors(inputs, of_x | of_p, Laying, "channels"))
+    lay_filters = kernel(_of_tensors(filters, of_f | of_q, Laying, "outputs"))
+    lay_inputs(X, *p.values(), cfg=Laying(cfg), channels=channels)
+    lay_filters(F, *q.values(), cfg=Laying(cfg), outputs=outputs)
+    if many == 1:
+        kernel(_of_tensors(multiply, of_p | of_q | of_r, Shifted))(*p.values(), *q.values(), Y, cfg=cfg)
+        return
+    R = workspace(f32, (N * many, outputs, *windows))
+    kernel(_of_tensors(multiply, of_p | of_q | of_r, Shifted))(*p.values(), *q.values(), R, cfg=cfg)
+    kernel(_of_tensors(interleave, of_r | of_y, Laying))(R, Y, cfg=Laying(cfg))
 
 
 def _of_tensors(

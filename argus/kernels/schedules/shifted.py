@@ -140,11 +140,11 @@ def lay_out_inputs(conv: Convolution, X: Tensor, parts: Sequence[Tensor], channe
         ceil_div(across, cfg.tile[0]),
         ceil_div(P.shape[-1], cfg.tile[1]),
         *others,
-        X.shape[0] * conv.phases * groups,
+        P.shape[0],
     )
     _assume_counted(counts)
     for w, k, *rows, z in persistent(counts, order=by_columns, blocks=cfg.of.blocks):
-        n, *of_phase, group = unflatten(z, (X.shape[0], *(axis.phases for axis in conv.axes), groups))
+        n, *of_phase, group = unflatten(z, (1, *(axis.phases for axis in conv.axes), groups))
 
         def place(u: Int, c: Int, n: Int = n, rows: Sequence[Int] = rows, of: Any = of_phase, g: Int = group) -> Any:  # noqa: ANN401 reason: coordinates
             at = [a.step * i + p - a.lead for a, i, p in zip(conv.axes, (*rows, u), of, strict=True)]
@@ -169,10 +169,12 @@ def lay_out_filters(conv: Convolution, F: Tensor, parts: Sequence[Tensor], outpu
     _assume_counted(counts)
     for k, m, z in persistent(counts, order=by_columns, blocks=cfg.of.blocks):
         windows, classes = (tuple(axis.window for axis in conv.axes), tuple(axis.classes for axis in conv.axes))
-        numbers = unflatten(z, (*windows, groups, *classes))
+        numbers = _digits(z, (*windows, groups, *classes))
         spaces = len(conv.axes)
         window, group, of_class = numbers[:spaces], numbers[spaces], numbers[spaces + 1 :]
-        at = [_tap_of(axis, t, a) for axis, t, a in zip(conv.axes, window, of_class, strict=True)]
+        whole = len(F.shape) == spaces + len(("o", "c"))  # or axes of one tap are left out
+        places = zip(conv.axes, window, of_class, strict=True)
+        at = [_tap_of(axis, t, a) for axis, t, a in places if whole or axis.taps > 1]
 
         def place(o: Int, c: Int, g: Int = group, at: Any = at) -> Any:  # noqa: ANN401 reason: coordinates
             if not conv.transposed:
@@ -188,6 +190,12 @@ def lay_out_filters(conv: Convolution, F: Tensor, parts: Sequence[Tensor], outpu
 
 _SQUARE = (16, 16)
 """The tiles of filters that are laid out."""
+
+
+def _digits(number: Int, extents: Sequence[int]) -> tuple[Int, ...]:
+    """The coordinates of the element with this row-major number, 0 along axes of one element."""
+    found = iter(unflatten(number, tuple(each for each in extents if each > 1)) if max(extents) > 1 else ())
+    return tuple(next(found) if each > 1 else 0 * number for each in extents)
 
 
 def _tap_of(axis: Taps, t: Int, of_class: Int) -> Int:
@@ -227,7 +235,7 @@ def sum_shifted(conv: Convolution, p: Sequence[Tensor], q: Sequence[Tensor], Y: 
     with role("load", warpgroup(0).elected, registers=40):
         for o, w, *rows, z in tiles:
             for i in loop(depth):
-                tap, k = i // chunks, i % chunks
+                tap, k = (0 * i, i) if conv.taps == 1 else (i // chunks, i % chunks)
                 with ring.fill() as slot:
                     filters, inputs, shift = _sources(conv, tap, z, rows)
                     for j, each in enumerate(q):
@@ -291,7 +299,7 @@ def _multiply(cfg: Shifted, mm: Any, ring: Ring, slot: Any, wg: Int, sums: Any, 
 
 def _sources(conv: Convolution, tap: Int, z: Int, rows: Sequence[Int]) -> tuple[Int, tuple[Int, ...], Int]:
     """The matrix of filters of a tap, the matrix of inputs of a row of outputs, and its first row for output 0."""
-    window = unflatten(tap, tuple(axis.window for axis in conv.axes))
+    window = _digits(tap, tuple(axis.window for axis in conv.axes))
     moved = [axis.pace * t for axis, t in zip(conv.axes, window, strict=True)]
     phase: Any = 0
     for axis, m in zip(conv.axes, moved, strict=True):

@@ -1,0 +1,48 @@
+"""Convolutions in compiled graphs: programs on matrix units where channels are many, other templates where not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import argus.torch
+from argus.torch.backend import argus_backend
+
+pytestmark = pytest.mark.share(4, among="compiled convolutions")
+
+
+def compiled(module: torch.nn.Module, x: torch.Tensor) -> tuple[float, list[str], int]:
+    """The largest difference to eager torch, the kernels, and how many operations eager torch ran."""
+    run: Any = torch.compile(module, backend=argus_backend)  # pyright: ignore[reportUnknownMemberType]  # torch's
+    with torch.no_grad():
+        difference = (run(x) - module(x)).abs().max().item()
+    report = argus.torch.report()[-1]
+    return difference, [each.name.partition("_")[0] for each in report.kernels], len(report.eager)
+
+
+def test_many_channels_are_multiplied_by_matrix_units() -> None:
+    layers = torch.nn.Sequential(torch.nn.Conv1d(40, 6, 3, padding=1), torch.nn.ReLU())
+
+    difference, kernels, eager = compiled(layers, torch.rand(2, 40, 20))
+
+    assert difference < 2e-6
+    assert (kernels, eager) == (["convolutions", "pointwise"], 0)
+
+
+def test_few_products_are_summed_by_a_thread() -> None:
+    layers = torch.nn.Sequential(torch.nn.Conv2d(4, 4, 3, groups=4), torch.nn.ReLU())
+
+    difference, kernels, eager = compiled(layers, torch.rand(2, 4, 6, 7))
+
+    assert difference < 2e-6
+    assert (kernels, eager) == (["windows"], 0)
+
+
+@pytest.mark.nightly
+def test_a_transposed_one_with_steps_runs_in_eager_torch() -> None:
+    difference, kernels, eager = compiled(torch.nn.ConvTranspose1d(40, 6, 3, stride=2), torch.rand(2, 40, 20))
+
+    assert difference == 0
+    assert (kernels, eager) == ([], 1)

@@ -37,9 +37,10 @@ class DType:
 
     @property
     def greatest(self) -> float:
-        """The greatest number of the type."""
+        """The greatest number of the type that float64 has, too."""
         if self.family == "int":
-            return float((1 << (self.bits - 1)) - 1)
+            most = (1 << (self.bits - 1)) - 1
+            return float(most) if float(most) <= most else float(np.nextafter(float(most), 0.0))
         limits = cast(Any, ml_dtypes.finfo(self.numpy))  # whose numbers have no types
         return float(limits.max)
 

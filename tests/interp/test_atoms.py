@@ -20,6 +20,7 @@ from argus.language import (
     Swizzle,
     Tensor,
     assert_covers,
+    assert_equals,
     assert_written_once,
     assume,
     bf16,
@@ -29,11 +30,13 @@ from argus.language import (
     f32,
     gfx942,
     global_load,
+    i8,
     kernel,
     lds,
     mfma,
     mma,
     registers,
+    scalar,
     shared,
     spread,
     sync,
@@ -45,6 +48,7 @@ from tests.interp import test_eight_bit_products
 from tests.interp.programs import m_and_k, moved, multiplied
 
 LOAD, STORE = isa.global_load[0], isa.global_store[0]
+BYTES = (isa.global_load_b8, isa.global_store_b8)
 LOADS, STORES = (*isa.global_load, *isa.buffer_load), (*isa.global_store, *isa.buffer_store)
 MATRIX = tuple(atom for atom in isa.ATOMS if atom.mnk is not None and atom.operands["a"].dtype is bf16)
 """Those of the kernels' type; the corpus has kernels of those of f16."""
@@ -108,6 +112,7 @@ def test_every_instruction_is_tried() -> None:
     tried = (
         *LOADS,
         *STORES,
+        *BYTES,
         *MATRIX,
         *test_eight_bit_products.MATRIX,
         isa.buffer_load_lds,
@@ -119,7 +124,9 @@ def test_every_instruction_is_tried() -> None:
     assert {*of_f16, *(atom.name for atom in tried)} == {atom.name for atom in isa.ATOMS}
 
 
-@pytest.mark.parametrize("atom", [atom for atom in isa.ATOMS if atom.mnk is None and not atom.direct], ids=str)
+@pytest.mark.parametrize(
+    "atom", [atom for atom in isa.ATOMS if atom.mnk is None and not atom.direct and atom not in BYTES], ids=str
+)
 def test_a_copy_is_proved_and_moves_its_bits(atom: Atom) -> None:
     made = alone(atom)
     wanted = "I28" if atom.edge == "range_zero" else "proved"  # 4 GiB of rows are beyond a descriptor
@@ -127,6 +134,23 @@ def test_a_copy_is_proved_and_moves_its_bits(atom: Atom) -> None:
     given = np.arange(70 * 32, dtype=np.uint16).reshape(70, 32).view(bf16.numpy)
     outcome = run(made, {"M": 70}, {"A": given})
     assert np.array_equal(outcome.arrays["B"].view(np.uint16), given.view(np.uint16))
+
+
+@pytest.mark.parametrize("atom", BYTES, ids=str)
+def test_a_copy_of_single_bytes_is_proved_and_moves_them(atom: Atom) -> None:
+    @kernel(target=gfx942, threads=64)
+    def move(A: Tensor["R M", i8], B: Tensor["R M", i8]) -> None:
+        r, m = block_id((A.shape[0], ceil_div(A.shape[1], 256)))
+        held = registers(i8, spread((256,), threads=64, vector=1))
+        copy(A[r].tile((256,), (m,)), held, via=atom if atom is isa.global_load_b8 else None, edge=0)
+        vmem.wait(0)
+        copy(held, B[r].tile((256,), (m,)), via=atom if atom is isa.global_store_b8 else None, edge=0)
+        assert_equals(B, lambda r, n: scalar(A[r, n]))
+
+    made = move.trace()
+    assert standing(made) == "proved"
+    given = np.arange(2002).astype(np.int8).reshape(2, 1001)
+    assert np.array_equal(run(made, {"R": 2, "M": 1001}, {"A": given}).arrays["B"], given)
 
 
 @pytest.mark.parametrize("atom", [*isa.buffer_load, *isa.buffer_store], ids=str)

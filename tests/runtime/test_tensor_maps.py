@@ -31,7 +31,7 @@ RAW = SimpleNamespace(
     CUtensorMapL2promotion=Named(),
     CUtensorMapFloatOOBfill=Named(),
 )
-WIDTHS = {"UINT8": 8, "FLOAT16": 16, "BFLOAT16": 16, "FLOAT32": 32, "INT32": 32}
+WIDTHS = {"UINT8": 8, "FLOAT16": 16, "BFLOAT16": 16, "FLOAT32": 32, "INT32": 32, "INT64": 64}
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -6,7 +6,7 @@ from typing import Any
 
 from argus.runtime.gpu.driver import TensorMapLayout
 
-_TYPES = {"bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "i32": "INT32"}
+_TYPES = {"bf16": "BFLOAT16", "f16": "FLOAT16", "f32": "FLOAT32", "i32": "INT32", "i64": "INT64"}
 """The others have 8 bits: what is moved is not changed."""
 
 _BLOCK, _LINE = 256, 128

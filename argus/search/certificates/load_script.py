@@ -14,6 +14,7 @@ _TYPES = {
     "bf16": "bfloat16",
     "f16": "float16",
     "i32": "int32",
+    "i64": "int64",
     "i8": "int8",
     "e4m3": "float8_e4m3fn",
     "e4m3fnuz": "float8_e4m3fnuz",

@@ -48,7 +48,7 @@ _STORED = ("i32", "i64")
 class Places:
     """Blocks of `threads` columns. unroll: iterations of the loop along the column whose loads are in flight."""
 
-    threads: int = 256
+    threads: int = 512
     unroll: int = 8
     target = sm_90a
 

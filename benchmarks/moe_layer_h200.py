@@ -32,7 +32,7 @@ from argus.ops.expert_order import ExpertOrder, expert_order
 from argus.ops.moe import SCALED as SCALED_BY_TARGET
 from argus.ops.moe import SCHEDULES as BY_TARGET
 from argus.ops.moe import sizes_of
-from argus.ops.moe_choices import CHOICES, fitting
+from argus.ops.moe_choices import ATOMIC, CHOICES, fitting
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "moe_layer_h200"
 SCHEDULES, SCALED = BY_TARGET["sm_90a"], SCALED_BY_TARGET["sm_90a"]
@@ -91,9 +91,10 @@ def is_right(torch: Any, count: int) -> bool:  # noqa: ANN401 reason: untyped
         dtype, activation = random.choice((torch.bfloat16, torch.float16)), random.choice(("silu", "gelu"))
         given = made(torch, layer, tokens, WAYS[number % len(WAYS)], dtype, distinct=random.random() < 0.8)
         config = random.choice((*SCHEDULES, *(name for name, most in CHOICES.items() if most >= layer.N)))
-        promises = random.choice(("stop", "fetch"))
+        options: dict[str, Any] = {"config": config, "deterministic": config not in ATOMIC}
+        options |= {"promises": random.choice(("stop", "fetch")), "activation": activation}
         with poisoned(torch):
-            found = argus.moe(*given.operands, activation=activation, config=config, promises=promises)
+            found = argus.moe(*given.operands, **options)
         off = error(found, exact(torch, given, activation)) / CLOSE[str(dtype)]
         worst[config] = max(worst.get(config, 0.0), off)
         if isnan(off) or off > 1:

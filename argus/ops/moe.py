@@ -15,7 +15,7 @@ from argus.ops.attention_gradient import is_wanted
 from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
 from argus.ops.element_types import element_name, no_kernel
 from argus.ops.expert_order import ExpertOrder, expert_order
-from argus.ops.moe_choices import CHOICES, integers_of, plan_of
+from argus.ops.moe_choices import ATOMIC, CHOICES, integers_of, plan_of
 from argus.ops.moe_gradient import OPERATOR as GRADIENT
 from argus.ops.moe_gradient import Gradient, with_gradient
 from argus.ops.operand_checks import Asked, check_operands, check_same_types, check_shape
@@ -61,6 +61,7 @@ def moe(
     activation: Activation = "silu",
     scales: tuple[Tensor, Tensor, Tensor] | None = None,
     config: str | None = None,
+    deterministic: bool = True,
     promises: Promises = "stop",
     unproved: Unproved = "refuse",
 ) -> T:
@@ -95,7 +96,8 @@ def moe(
     in a fixed order; matrices of experts without rows have zeros.
 
     config: the schedule; by default the one expected to be fastest. Those for few tokens, `choices_N` of at most N
-    columns between the products, have no order of rows, and round a token's result once, after the sum.
+    columns between the products, have no order of rows, and round a token's result once, after the sum. deterministic:
+    if not, `added_N` is allowed too, whose blocks add a token's choices atomically, in any order.
     unproved: "allow" also runs kernels that are neither proved nor refuted.
 
     Raises:
@@ -112,6 +114,8 @@ def moe(
     chosen = choice if config is None else config
     if chosen not in known:
         _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(known)}")
+    if deterministic and chosen in ATOMIC:
+        _refuse(f"`{chosen}` adds a token's choices in any order", "pass `deterministic=False`, or another schedule")
     if scales is None and is_wanted(x, w_gate_up, w_down, topk_weights):
         kernels_for(GRADIENT, x)  # ahead of the layer, which is of no use without it
         forward = partial(moe, activation=activation, config=config, promises=promises, unproved=unproved)

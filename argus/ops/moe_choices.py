@@ -15,12 +15,14 @@ from argus.runtime.gpu.guards import Promises
 
 CHOICES: Mapping[str, int] = {name: each.longest for name, each in CONFIGS.items()}
 """The schedules, with the most columns between the products."""
+ATOMIC = frozenset(name for name, each in CONFIGS.items() if each.atomic)
+"""Those that add a token's choices in any order."""
 _IDS = "torch.int32"
 
 
 def fitting(columns: int) -> str | None:
-    """The schedule of the shortest rows that holds so many columns between the products."""
-    return next((name for name, longest in CHOICES.items() if columns <= longest), None)
+    """The schedule of the shortest rows that holds so many columns between the products, and adds in order."""
+    return next((name for name, longest in CHOICES.items() if columns <= longest and name not in ATOMIC), None)
 
 
 def plan_of(

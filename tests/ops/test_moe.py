@@ -120,6 +120,16 @@ def test_few_tokens_may_have_no_order_of_rows(plans: Launched, monkeypatch: pyte
     assert (named["ids"].data_ptr() == given["topk_ids"].data_ptr()) == (ids == "torch.int32")
 
 
+def test_sums_in_any_order_have_to_be_allowed(plans: Launched) -> None:
+    given = operands(tokens=2)
+    with pytest.raises(ArgusError, match="`added_768` adds a token's choices in any order") as refused:
+        layer(**given, config="added_768")
+    assert refused.value.diagnostic.code == "E401"
+    layer(**given, config="added_768", deterministic=False)
+    ((plan, _),) = plans
+    assert [each.config for each in plan.candidates] == ["added_768"]
+
+
 def test_the_schedule_of_few_tokens_has_room_for_the_columns_between() -> None:
     assert [fitting(columns) for columns in (8, 768, 1408, 2048, 4096, 4104)] == [
         "choices_768",

@@ -6,12 +6,13 @@ order, no copy and no sums in a launch of their own. An expert that several toke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from attrs import field, frozen
 
 from argus.kernels.schedules.grouped_gated import ACTIVATIONS, Activation, gated_element
+from argus.kernels.schedules.moe_rows import across
 from argus.language import (
     TV,
     Fragment,
@@ -20,6 +21,7 @@ from argus.language import (
     Layout,
     Tensor,
     Value,
+    add,
     assert_equals,
     assume,
     block_id,
@@ -27,6 +29,7 @@ from argus.language import (
     copy,
     elements,
     f32,
+    first_lane,
     fma,
     load,
     loop,
@@ -37,10 +40,11 @@ from argus.language import (
     thread,
     total,
     warp,
+    zeros,
 )
 
-_WARP, _MOST, _MOST_ACROSS = 32, 1 << 28, 1 << 16
-"""Threads of a warp; limits of sizes, and of blocks along the second and third axis of a grid."""
+_WARP, _FOUR, _MOST, _MOST_ACROSS = 32, 4, 1 << 28, 1 << 16
+"""Threads of a warp; elements of f32 in 16 bytes; limits of sizes, and of blocks along further axes of a grid."""
 
 
 @frozen
@@ -72,10 +76,14 @@ class Dots:
 
 @frozen
 class Choices:
-    """The configurations of both launches; the second one reads whole rows, which have at most `longest` elements."""
+    """The configurations of both products; the second one reads whole rows, which have at most `longest` elements.
+
+    atomic: blocks of a token's choices add to its result, in any order, in place of one block that adds all.
+    """
 
     first: Dots = field(factory=Dots)
     second: Dots = field(factory=Dots)
+    atomic: bool = False
 
     @property
     def longest(self) -> int:
@@ -156,13 +164,61 @@ def second_of_choices(H: Tensor, V: Tensor, ids: Tensor, weights: Tensor, Y: Ten
         products.add(H[t, j], (V[scalar(ids[t, j])],), n)
         total_of[:] = total_of + products.results()[0] * factor
     copy(total_of.to(Y.dtype), Y[t].tile((cfg.rows,), (n,)), edge=0)
+    assert_equals(Y, weighted_sum(H, V, ids, weights))
+
+
+def weighted_sum(H: Tensor, V: Tensor, ids: Tensor, weights: Tensor) -> Callable[[Int, Int], Value]:
+    """In a formula, the sum over j of weights[t, j] * V[ids[t, j]] H[t, j] at a token and a column."""
     of_v, of_h, of_weights = elements(V), elements(H), elements(weights)
 
     def value(t: Int, k: Int) -> Value:
         def chosen(j: Int) -> Value:
             e = scalar(ids[t, j])
-            return of_weights(t, j) * total(lambda n: of_h(t, j, n) * of_v(e, k, n), over=depth)
+            return of_weights(t, j) * total(lambda n: of_h(t, j, n) * of_v(e, k, n), over=V.shape[2])
 
-        return total(chosen, over=choices)
+        return total(chosen, over=ids.shape[1])
 
-    assert_equals(Y, value)
+    return value
+
+
+def add_choices(H: Tensor, V: Tensor, ids: Tensor, weights: Tensor, S: Tensor, cfg: Dots) -> None:
+    """S[t] += sum over j of weights[t, j] * V[e] H[t, j], with e = ids[t, j]: each choice is added atomically."""
+    (tokens, choices), (_, columns, depth) = ids.shape, V.shape
+    _aligned(V, ids, cfg.rows)
+    n, j, t = block_id((ceil_div(columns, cfg.rows), choices, tokens))
+    products = _Products(cfg, 1, 128 // H.dtype.bits)
+    assume(depth <= products.width, choices >= 1)
+    factor = load(weights[t, j], products.by.axis(0).axis())
+    products.clear()
+    products.add(H[t, j], (V[scalar(ids[t, j])],), n)
+    copy(products.results()[0] * factor, S[t].tile((cfg.rows,), (n,)), by=first_lane, edge=0, combine=add)
+
+
+@frozen
+class WholeRows:
+    """A block has `threads` times four columns of a row."""
+
+    threads: int = 128
+    target = sm_90a
+
+
+def _parts(cfg: WholeRows, *of: Tensor) -> tuple[tuple[Tensor, ...], TV]:
+    """The block's part of each of several matrices of one shape, and its layout."""
+    rows, length = of[0].shape
+    by = across(cfg.threads, _FOUR)
+    (width,) = by.tile
+    assume(length % _FOUR == 0, rows < _MOST_ACROSS, length < _MOST)
+    n, r = block_id((ceil_div(length, width), rows))
+    return tuple(each[r].tile((width,), (n,)) for each in of), by
+
+
+def clear(S: Tensor, cfg: WholeRows) -> None:
+    """S = 0."""
+    (part,), by = _parts(cfg, S)
+    copy(zeros(S.dtype, by), part, edge=0)
+
+
+def convert(S: Tensor, Y: Tensor, cfg: WholeRows) -> None:
+    """Y = S, rounded to its type."""
+    (part, to), by = _parts(cfg, S, Y)
+    copy(load(part, by, edge=0).to(Y.dtype), to, edge=0)

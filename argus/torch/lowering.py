@@ -14,7 +14,7 @@ from argus.core.index import Const, Index, Symbol
 from argus.nests.affine import Extents, product_of
 from argus.nests.nest import Axis, Expr, Nest, Read, TensorType
 from argus.nests.rewrite import reads
-from argus.torch.sizes import index_of
+from argus.torch.sizes import fraction_of, index_of
 from argus.torch.steps import NAMES_OF_TYPES, TORCH_TYPES, VIEWS, EagerStep, Lowered, NestStep, Step, Tensor
 from argus.torch.tables import contractions, convolutions, pointwise, reductions, views, windows
 from argus.torch.tables.table import ENTRIES, NotCovered
@@ -90,6 +90,10 @@ class _Lowering:
         found = node.meta.get("val")
         if isinstance(found, int | torch.SymInt):
             self.values[node] = index_of(found)
+            return
+        if isinstance(found, torch.SymFloat):
+            quotient = fraction_of(found)
+            self.values[node] = Value((), "f32", lambda _: quotient)
             return
         if node.target is operator.getitem:
             whole = self.values[node.args[0]]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from argus.core import algebra
 from argus.core.index import Index
-from argus.nests.nest import size
+from argus.nests.nest import Apply, Constant, Coordinate, Expr, size
 from argus.torch.tables.table import NotCovered
 
 
@@ -15,6 +16,27 @@ def index_of(number: Any) -> Index:  # noqa: ANN401 reason: an integer of torch'
     if isinstance(number, int):
         return algebra.const(int(number))
     return _of(number.node.expr)
+
+
+def fraction_of(number: Any) -> Expr:  # noqa: ANN401 reason: a symbolic number of torch's
+    """A number that torch computes of sizes, such as n / (n - 1) for the variance of a batch. Raises as `index_of`."""
+    return _fraction(number.node.expr)
+
+
+def _fraction(expr: Any) -> Expr:  # noqa: ANN401 reason: an expression of sympy
+    if expr.is_number:
+        return Constant(float(expr))
+    name: str = type(expr).__name__
+    match name:
+        case "Add" | "Mul":
+            first, *others = map(_fraction, expr.args)
+            return reduce(lambda one, other: Apply(name.lower(), (one, other)), others, first)
+        case "FloatTrueDiv" | "IntTrueDiv":
+            return Apply("div", tuple(map(_fraction, expr.args)))
+        case "ToFloat":
+            return _fraction(expr.args[0])
+        case _:
+            return Coordinate(_of(expr))
 
 
 def _of(expr: Any) -> Index:  # noqa: ANN401 reason: an expression of sympy

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from attrs import frozen
 
+from argus.core.proof.dataflow.timeline import Step
+from argus.core.proof.outputs.data_contracts import promised_size
 from argus.core.proof.values import integer_sums
 from argus.core.proof.values.value_flow import ValueFlow
-from argus.core.verdict import Proved, Unknown
+from argus.core.verdict import Proved, Refuted, Unknown
 from argus.language import (
+    Bool,
     Fragment,
     Int,
     Tensor,
@@ -38,6 +42,7 @@ from argus.language import (
 )
 from argus.verifier.kernel import verify
 from argus.verifier.program import verify_program
+from property_tests.programs import CORPUS, templates
 
 MM = mfma(mfma_i32_16x16x32_i8).over(waves=(1, 1), tile=(16, 16), k=32)
 
@@ -138,11 +143,31 @@ def test_the_widths_of_elements_are_those_of_the_program_s_tensors(monkeypatch: 
     assert isinstance(verify_program(renamed.trace(), solver="z3").verdict, Proved)
 
 
-@kernel(target=gfx942, threads=64)
-def multiply_promised(A: Tensor["M K", i8], B: Tensor["N K", i8], C: Tensor["M N", i32]) -> None:
-    """Of numbers from 0 to 7, of which a sum of as many as K fits."""
-    promise(A, lambda each: (each >= 0) & (each < 8))
-    promise(B, lambda each: (each >= 0) & (each < 8))
+@frozen
+class Bounded:
+    """Promises about numbers: not below `low`, and below `high` if that is given."""
+
+    low: int
+    high: int | None
+    target = gfx942
+    threads = 64
+
+    def holds(self, each: Int) -> Bool:
+        return each >= self.low if self.high is None else (each >= self.low) & (each < self.high)
+
+
+OF_CONTRACTS = {
+    "enough": Bounded(-127, 128),
+    "too little": Bounded(-128, 128),
+    "from below alone": Bounded(-127, None),
+}
+
+
+@kernel(configs=OF_CONTRACTS)
+def multiply_promised(A: Tensor["M K", i8], B: Tensor["N K", i8], C: Tensor["M N", i32], *, cfg: Bounded) -> None:
+    """A sum of as many products as 2^17, of which -128 * -128 is one too large."""
+    promise(A, cfg.holds)
+    promise(B, cfg.holds)
     (M, K), (N, _) = A.shape, B.shape
     assume(K % 32 == 0, K >= 1, K <= 1 << 17, M % 16 == 0, N % 16 == 0, M * K < 1 << 31, N * K < 1 << 31)
     tag(A, lambda m, k: dict(m=m, k=k))
@@ -154,8 +179,44 @@ def multiply_promised(A: Tensor["M K", i8], B: Tensor["N K", i8], C: Tensor["M N
     assert_written_once(C, lambda m, n: dict(m=m, n=n))
 
 
-def test_what_a_contract_may_exclude_is_not_refuted() -> None:
-    found = verify(multiply_promised, solver="z3").verdict
+def test_bounds_of_a_contract_are_bounds_of_a_sum() -> None:
+    assert isinstance(verify(multiply_promised, config="enough", solver="z3").verdict, Proved)
+
+
+@pytest.mark.parametrize("config", ["too little", "from below alone"])
+def test_what_a_contract_may_exclude_is_not_refuted(config: str) -> None:
+    found = verify(multiply_promised, config=config, solver="z3").verdict
 
     assert isinstance(found, Unknown)
     assert "fit i32" in found.reason
+
+
+SIZES = {"small": 7, "of both signs": 100, "more below": 5, "one number": 7, "from below": None}
+OF_SIZES = dict(zip(SIZES, map(Bounded, (0, -100, -5, 7, -127), (8, 101, 3, 8, None)), strict=True))
+
+
+@kernel(configs=OF_SIZES)
+def hold(X: Tensor["M K", i8], Y: Tensor["M K", i8], *, cfg: Bounded) -> None:
+    promise(X, cfg.holds)
+    held = load(X.tile((1, 64), (0, 0)), spread((1, 64), threads=64, vector=1), edge=0)
+    vmem.wait(0)
+    copy(held, Y.tile((1, 64), (0, 0)), edge=0)
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_the_size_of_promised_numbers(name: str) -> None:
+    x, y = hold.trace(name).parameters
+    assert (promised_size(x), promised_size(y)) == (SIZES[name], None)
+
+
+def is_not_claimed(flow: ValueFlow, step: Step) -> bool:
+    del flow, step
+    return False
+
+
+def test_a_running_sum_that_is_claimed_is_an_exact_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the claim's word for it, a sum that wraps around may be meant."""
+    (template,) = templates(CORPUS / "refuted" / "running_sum_beyond_32_bits.py")
+    assert isinstance(verify(template.trace(), solver="z3").verdict, Refuted)
+    monkeypatch.setattr(integer_sums, "_is_claimed", is_not_claimed)
+    assert isinstance(verify(template.trace(), solver="z3").verdict, Unknown)

@@ -46,45 +46,58 @@ class _Part:
         return tuple(free), tuple(each for each in self.body.tests if each not in free)
 
 
-def magnitude(of: Expr, bits: Mapping[str, int]) -> Magnitude | None:
+def magnitude(of: Expr, bits: Mapping[str, int], promised: Mapping[str, int] | None = None) -> Magnitude | None:
     """The greatest size of a sum of signed integers in two's complement; None where none is known.
 
-    bits: the widths of the elements of tensors of integers.
+    bits: the widths of the elements of tensors of integers. promised: the greatest sizes of elements, of tensors of
+    which a contract says it.
     """
-    parts = list(_parts(of, (), bits))
+    parts = list(_parts(of, (), {name: _of_type(each) for name, each in bits.items()} | _of_contracts(promised or {})))
     known = [each for each in parts if each is not None]
     if len(known) < len(parts):
         return None
     return _counted_together(known) or _counted_apart(known)
 
 
-def _parts(of: Expr, ranges: tuple[Range, ...], bits: Mapping[str, int]) -> Iterator[_Part | None]:
+Sizes = Mapping[str, Magnitude]
+"""Of the elements of tensors."""
+
+
+def _of_type(bits: int) -> Magnitude:
+    return Magnitude(algebra.const(1 << (bits - 1)), -1)
+
+
+def _of_contracts(promised: Mapping[str, int]) -> dict[str, Magnitude]:
+    return {name: Magnitude(algebra.const(most)) for name, most in promised.items()}
+
+
+def _parts(of: Expr, ranges: tuple[Range, ...], sizes: Sizes) -> Iterator[_Part | None]:
     match of:
         case Fn(name="add", args=args):
             for each in args:
-                yield from _parts(each, ranges, bits)
+                yield from _parts(each, ranges, sizes)
         case Reduce(op="sum", variable=variable, low=low, high=high, body=body) if of.where is algebra.TRUE:
-            yield from _parts(body, (*ranges, Range(variable, low, high)), bits)
+            yield from _parts(body, (*ranges, Range(variable, low, high)), sizes)
         case _:
-            body = _size(of, bits)
+            body = _size(of, sizes)
             yield None if body is None else _Part(ranges, body)
 
 
-def _size(of: Expr, bits: Mapping[str, int]) -> Magnitude | None:
+def _size(of: Expr, sizes: Sizes) -> Magnitude | None:
     """The size of what is no sum."""
     match of:
         case Number(value=value) if value.denominator == 1:
             return Magnitude(algebra.const(abs(int(value))))
-        case Element(tensor=tensor) if tensor in bits:
-            return Magnitude(algebra.const(1 << (bits[tensor] - 1)), -1)
+        case Element(tensor=tensor):
+            return sizes.get(tensor)
         case Fn(name="mul", args=(one, two)):
-            a, b = _size(one, bits), _size(two, bits)
+            a, b = _size(one, sizes), _size(two, sizes)
             if a is None or b is None:
                 return None
             tests = tuple(dict.fromkeys((*a.tests, *b.tests)))
             return Magnitude(algebra.mul(a.most, b.most), a.sign * b.sign, tests)
         case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
-            return _chosen(test, _size(then, bits), _size(other, bits))
+            return _chosen(test, _size(then, sizes), _size(other, sizes))
         case _:
             return None
 

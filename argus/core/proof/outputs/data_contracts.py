@@ -13,7 +13,7 @@ from attrs import define, field
 
 from argus.core import algebra
 from argus.core.check import expressions
-from argus.core.index import And, Cond, Read, Symbol
+from argus.core.index import And, Cond, Const, Read, Sum, Symbol
 from argus.core.ir import Buffer, Kernel, ascending_condition, walk
 from argus.core.proof.prover import Prover
 from argus.core.query import Answer
@@ -100,6 +100,20 @@ class PromiseProver:
             buffer = self.tensors.get(term.array)
             self._known[term] = algebra.TRUE if buffer is None else promise_instance(buffer, term)
         return self._known[term]
+
+
+def promised_size(buffer: Buffer) -> int | None:
+    """The greatest size of an element by the tensor's promise, where that bounds it by numbers from both sides."""
+    element = algebra.read(buffer.name, [algebra.coord(axis) for axis in range(len(buffer.shape))])
+    parts = buffer.promise.parts if isinstance(buffer.promise, And) else (buffer.promise,)
+    nodes = topological([buffer.promise])
+    given = {
+        node.value if isinstance(node, Const) else node.constant for node in nodes if isinstance(node, Const | Sum)
+    }
+    numbers = sorted({sign * each for each in given for sign in (-1, 1)})
+    low = [each for each in numbers if algebra.le(each, element) in parts]
+    high = [each for each in numbers if algebra.le(element, each) in parts]
+    return max(abs(max(low)), abs(min(high))) if low and high else None
 
 
 def is_ascending(buffer: Buffer) -> bool:

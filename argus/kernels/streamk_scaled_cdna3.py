@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from argus.kernels.schedules.cdna3_interleaved import MOST_INTEGERS
+from argus.kernels.schedules.cdna3_interleaved import MOST_INTEGERS, assume_descriptors
 from argus.kernels.schedules.contraction import element_of
 from argus.kernels.schedules.epilogues import bounded, scaled_by, scaled_by_vectors
 from argus.kernels.schedules.stream_cdna3 import CDNA3, Cdna3Stream, stream_parts
@@ -103,7 +103,7 @@ def i8_sum(
 ) -> None:
     tag(scale_a, lambda m: dict(m=m))
     tag(scale_b, lambda n: dict(n=n))
-    assume(*(each.shape[0] < 1 << 30 for each in (scale_a, scale_b)))  # a descriptor's span
+    assume_descriptors(scale_a, scale_b)
     reduce_parts(part, C, cfg, depth, scaled_by_vectors(scale_a, scale_b, bounded(single=not cfg.vectors)))
 
 

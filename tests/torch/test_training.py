@@ -32,9 +32,7 @@ def test_running_statistics_are_written_back() -> None:
     assert int(module.num_batches_tracked) == 2
     entry = report()[-1]
     assert len(entry.kernels) == 3
-    assert [each.operation for each in entry.eager] == [
-        "aten.add.Tensor"
-    ]  # a count in 64 bits
+    assert [each.operation for each in entry.eager] == ["aten.add.Tensor"]  # a count in 64 bits
 
 
 def test_numbers_of_sizes_are_expressions_of_them() -> None:

@@ -25,6 +25,7 @@ from argus.kernels.schedules.cdna3_interleaved import MOST_INTEGERS
 from argus.kernels.schedules.stream_cdna3 import Cdna3Stream
 from argus.kernels.streamk_scaled_cdna3 import CONFIGS, gemm_fp8_fnuz_streams, gemm_i8_scaled_streams
 from argus.ops.choice_gfx942 import scaled
+from argus.runtime.cpu.validate import chosen_sizes
 from argus.runtime.machine.validate import validate_code
 from argus.verifier.program import verify_program
 from tests.kernels.twins import Edit, twin
@@ -99,6 +100,14 @@ def test_machine_code_spills_nothing_and_agrees_with_the_interpreter(family: str
         found = validate_code(launch.kernel, [{k: v for k, v in sizes.items() if k in named}], seeds=1)
         assert found.trials
         assert all(trial.right and trial.elements for trial in found.trials)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_validation_of_no_given_sizes_has_several_tiles(family: str) -> None:
+    """What tiles of the workspace fix, their rows and columns, is no work that grows."""
+    parts, total = (chosen_sizes(each.kernel) for each in FAMILIES[family].trace("parts_2").launches)
+    assert any(each["M"] > each["R"] for each in parts)
+    assert any(each["N"] > each["W"] for each in total)
 
 
 @pytest.mark.share(300, among="K in parts on MI300X")

@@ -179,8 +179,14 @@ def chosen_sizes(kernel: Kernel, count: int = _SIZES) -> list[dict[str, int]]:
     Raises ArgusError (E402) if no sizes are found for which integer tensors can keep their promises.
     """
     every = [dict(each) for each in islice(sizes_in_order(kernel), _CANDIDATES)]
-    found = sorted((each for each in every if prod(each.values())), key=lambda each: prod(each.values())) or every
-    found = [each for each in found if prod(each.values()) <= _MOST_WORK] or found[:count]
+    fixed = {name for name in (every[0] if every else ()) if len({each[name] for each in every}) == 1}
+
+    def work(sizes: Mapping[str, int]) -> int:
+        """Of sizes that the kernel leaves open; those that it fixes may be the extents of its tiles."""
+        return prod(value for name, value in sizes.items() if name not in fixed)
+
+    found = sorted((each for each in every if prod(each.values())), key=work) or every
+    found = [each for each in found if work(each) <= _MOST_WORK] or found[:count]
     usable = [each for each in found if _has_inputs(kernel, each)]
     if found and not usable:
         inputs_of(kernel, found[-1], 0)  # raises

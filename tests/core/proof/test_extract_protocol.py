@@ -235,13 +235,24 @@ def test_the_producer_waits_for_every_slot_in_order_at_its_end() -> None:
 # -- groups --------------------------------------------------------------------------------------------------
 
 
-def test_uses_are_read_by_equally_many_products() -> None:
-    kernel = ring(Drained(products=2, lag=1))
-    second = of_role(kernel, "math", Mma)[1]
+def on_a_condition(kernel: Kernel, number: int) -> Kernel:
+    """The kernel, of which a product is executed in the first three trips alone."""
+    product = of_role(kernel, "math", Mma)[number]
     (loop,) = of_role(kernel, "math", For)
-    guarded = If(lt(algebra.sym(loop.symbol), 3), (second,), span=second.span)
-    reason, _ = refusal(edited(kernel, second, guarded))
+    return edited(kernel, product, If(lt(algebra.sym(loop.symbol), 3), (product,), span=product.span))
+
+
+def test_the_first_product_of_a_use_is_in_each_trip() -> None:
+    reason, _ = refusal(on_a_condition(ring(Drained(products=2, lag=1)), 0))
     assert reason == "a use that is read again under a condition"
+
+
+def test_a_product_on_a_condition_is_no_group_of_each_use() -> None:
+    for pending, left in ((0, 0), (1, 1), (2, 2)):
+        kernel = on_a_condition(ring(Drained(products=2, lag=1, pending=pending)), 1)
+        (wait,) = [op for op in said(kernel).roles[1].body if isinstance(op, protocols.WaitGroups)]
+        assert wait.pending == left
+        assert ("I10" in failing(kernel)) == (left == 2)
 
 
 def test_groups_that_may_be_left_are_counted_by_uses() -> None:

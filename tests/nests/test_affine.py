@@ -8,7 +8,17 @@ import pytest
 from argus.core import algebra
 from argus.core.index import Index
 from argus.core.walk import symbols
-from argus.nests.affine import bound, computed, extents_of, flattened, in_range, quotient, remainder, reshaped
+from argus.nests.affine import (
+    bound,
+    computed,
+    extents_of,
+    flattened,
+    in_range,
+    quotient,
+    recombined,
+    remainder,
+    reshaped,
+)
 from argus.nests.nest import Axis, size
 
 SHAPES = [((2, 3, 4), (6, 4)), ((6, 4), (2, 3, 4)), ((4, 6), (3, 8)), ((5, 1, 2), (10,)), ((1, 7), (7, 1, 1))]
@@ -65,3 +75,12 @@ def test_the_extent_of_a_prefix_depends_on_the_axis_around_it() -> None:
     j = Axis("j", algebra.add(i.index, 1))
     assert in_range(j.index, n, extents_of([i, j]))
     assert not in_range(algebra.add(j.index, 1), n, extents_of([i, j]))
+
+
+def test_a_remainder_and_its_multiple_are_the_number() -> None:
+    n, c = Axis("i", size("N")).index, size("C")
+    parts = algebra.add(algebra.mul(algebra.floordiv(n, 8), 16), algebra.mul(algebra.mod(n, 8), 2), c)
+    assert recombined(parts) is algebra.add(algebra.mul(n, 2), c)
+    symbolic = algebra.add(algebra.mul(algebra.floordiv(n, c), c), algebra.mod(n, c))
+    assert recombined(symbolic) is n
+    assert recombined(algebra.mod(n, 8)) is algebra.mod(n, 8)

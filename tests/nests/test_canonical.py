@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argus.core import algebra
-from argus.core.index import Index
+from argus.core.index import Index, Sym
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical, canonical
 from argus.nests.evaluate import nest_value
 from argus.nests.nest import Apply, Axis, Constant, Expr, Inside, Nest, Read, Reduce, Select, TensorType, size
+from argus.nests.rewrite import reads
 
 rng = np.random.default_rng(0)
 
@@ -112,3 +113,15 @@ def test_one_tensor_read_in_two_orders_is_two_parameters(most: int) -> None:
     body = Apply("add", (Read("x", (i, j), "f32"), Read("x", (j, i), "f32")))
     form = check(Nest("out", "f32", axes, body), [TensorType("x", constants(4, 4), "f32")], most)
     assert [each.source for each in form.parameters] == ["x", "x", "out"]
+
+
+def test_an_axis_of_groups_is_two_so_that_its_quotients_vanish() -> None:
+    """The mean of a group of channels, read by each of its elements."""
+    rows, channels = axes_of(3, 8)
+    (inner,) = axes_of(4, name="k")
+    group = algebra.mul(algebra.floordiv(channels.index, 4), 4)
+    mean = Reduce("add", (inner,), Read("x", (rows.index, algebra.add(group, inner.index)), "f32"))
+    body = Apply("sub", (Read("x", (rows.index, channels.index), "f32"), mean))
+    form = check(Nest("out", "f32", (rows, channels), body), [TensorType("x", constants(3, 8), "f32")])
+    assert len(form.parameters) == 2
+    assert all(isinstance(index, Sym) for read in reads(form.nests[0].body) for index in read.index)

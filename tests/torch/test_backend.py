@@ -203,3 +203,22 @@ def test_a_large_product_is_that_of_argus_on_views_of_its_operands(monkeypatch: 
     small = agrees(lambda x, y: x @ y, randn(4, 6), randn(6, 5))
     assert not small.operators
     assert len(small.kernels) == 1
+
+
+NORMS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "a norm of rows": (lambda x: F.layer_norm(x, (8, 8)), 1),
+    "a norm of groups": (lambda x: F.group_norm(x, 2), 1),
+    "a norm of instances": (F.instance_norm, 1),
+    "a norm of batches": (lambda x: F.batch_norm(x, None, None, training=True), 5),
+    "a softmax": (lambda x: F.softmax(x, -1), 1),
+    "a norm by the greatest": (lambda x: x / x.abs().amax((2, 3), True), 1),
+}
+
+
+@pytest.mark.share(6)
+@pytest.mark.parametrize("name", NORMS)
+def test_a_norm_is_fused_into_few_kernels(name: str) -> None:
+    function, kernels = NORMS[name]
+    entry = agrees(function, randn(2, 4, 8, 8))
+    assert not entry.eager
+    assert len(entry.kernels) <= kernels

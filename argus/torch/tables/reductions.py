@@ -36,7 +36,8 @@ def reduced(
 
     def element(index: Indices) -> Expr:
         own = dict(zip(range(rank) if keep else kept, index, strict=True))
-        axes = {axis: cx.axis(value.shape[axis]) for axis in over}
+        axes = {axis: cx.axis(value.shape[axis]) for axis in over if value.shape[axis] is not one}
+        own |= {axis: algebra.const(0) for axis in over}
         found = value.at([axes[axis].index if axis in axes else own[axis] for axis in range(rank)])
         body = found if term is None else term(found)
         if not axes:
@@ -135,11 +136,15 @@ def _var(
     rank = len(value.shape)
     over = _axes(dims, rank)
     axes = [cx.axis(extent) for extent in value.shape]
-    kept, reduced_axes = (tuple(axes[k] for k in range(rank) if (k in over) is inner) for inner in (False, True))
+    one = algebra.const(1)
+    kept = tuple(axes[k] for k in range(rank) if k not in over)
+    reduced_axes = tuple(axes[k] for k in over if value.shape[k] is not one)
     name = cx.new_name()
-    long = [k for k in over if value.shape[k] is not algebra.const(1)]
-    between = any(k not in over and value.shape[k] is not algebra.const(1) for k in range(*_ends(long)))
-    made = moments(name, value.at([axis.index for axis in axes]), kept, reduced_axes, {}, always=between)
+    long = [k for k in over if value.shape[k] is not one]
+    between = any(k not in over and value.shape[k] is not one for k in range(*_ends(long)))
+    zero = algebra.const(0)
+    places = [zero if axis.extent is one and k in over else axis.index for k, axis in enumerate(axes)]
+    made = moments(name, value.at(places), kept, reduced_axes, {}, always=between)
     held = {nest.output: cx.emitted(nest) for nest in made}
     count = coordinate(_count(value, dims))
     factor = apply("div", count, apply("sub", count, Constant(float(fewer))))

@@ -74,7 +74,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", UNARY)
 def test_a_function_of_a_matrix_is_one_proved_kernel(name: str) -> None:
     entry = agrees(UNARY[name], randn(12, 40))
@@ -89,7 +89,7 @@ def test_short_floats(dtype: torch.dtype) -> None:
     assert not entry.eager
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("shapes", [((2, 3, 4, 8), (3, 1, 1)), ((4, 1, 6), (5, 1)), ((7, 13), (13,)), ((9,), ())])
 def test_operands_broadcast(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     entry = agrees(lambda x, y: torch.div(x, y.abs() + 1) * y - x, *(randn(*shape) for shape in shapes))

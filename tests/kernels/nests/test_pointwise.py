@@ -83,7 +83,7 @@ def _instead(
     pointwise(form, tensors, sizes, cfg)
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", BODIES)
 def test_a_nest_is_proved_and_its_run_agrees(name: str) -> None:
     form, kernel = made(BODIES[name])

@@ -164,8 +164,11 @@ def measured(torch: Any, name: str, chosen: argparse.Namespace) -> list[dict[str
     peers: dict[str, Callable[[], object]] = {"copy": lambda: copied.copy_(source), "torch": eager}
     if not chosen.eager:
         compiled = torch.compile(lambda given: case.function(torch, **given), dynamic=False)
-        compiled(inputs)
-        peers["compiled"] = lambda: compiled(inputs)
+        try:
+            compiled(inputs)
+            peers["compiled"] = lambda: compiled(inputs)
+        except Exception as problem:  # noqa: BLE001 reason: what it cannot compile here is compared with eager torch
+            print(f"{name}: torch.compile: {type(problem).__name__}", flush=True)
     return _timed(torch, name, case, peers | calls, copied.numel() * 8)
 
 

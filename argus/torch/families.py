@@ -20,7 +20,7 @@ from argus.kernels.schedules.shifted import shifted_for
 from argus.nests.affine import computed
 from argus.nests.canonical import MOST_AXES, Canonical
 from argus.nests.convolution import Convolution, convolution_of
-from argus.nests.nest import Apply, Read, TensorType
+from argus.nests.nest import Apply, Read, Select, TensorType
 from argus.nests.rewrite import reductions as terms
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate, Traced
@@ -62,7 +62,8 @@ def _sums_many_products(form: Canonical, sizes: Mapping[str, int]) -> bool:
     """Whether a nest sums many products of a window and filters, which is for matrix units."""
     for term in terms(*(nest.body for nest in form.nests)):
         if isinstance(term.body, Apply) and term.body.op == "mul":
-            padded = any(isinstance(each, Read) and each.outside is not None for each in term.body.args)
+            factors = [each.then if isinstance(each, Select) else each for each in term.body.args]
+            padded = any(isinstance(each, Read) and each.outside is not None for each in factors)
             extents = [computed(axis.extent, sizes) for axis in term.axes]
             if padded and prod(int(each) for each in extents) > _FEW:
                 return True
@@ -77,9 +78,11 @@ def _as_convolution(form: Canonical) -> tuple[Convolution, list[TensorType]] | N
     """The convolution, and the types of its inputs, filters and output."""
     types = {each.type.name: each.type for each in form.parameters}
     found = convolution_of(form.nests[0], types) if len(form.nests) == 1 else None
-    if found is None or found[0].classes > 1 or found[0].groups > 1:
-        return None  # those of classes and groups are not proved
+    if found is None:
+        return None
     conv, *operands = found
+    if conv.groups > 1 or any(axis.classes > 1 and axis.dilation > 1 for axis in conv.axes):
+        return None  # those are not proved
     return conv, [types[each] for each in (*operands, form.nests[0].output)]
 
 

@@ -41,8 +41,8 @@ def test_few_products_are_summed_by_a_thread() -> None:
 
 
 @pytest.mark.nightly
-def test_a_transposed_one_with_steps_runs_in_eager_torch() -> None:
+def test_a_transposed_one_with_steps_is_multiplied_by_matrix_units() -> None:
     difference, kernels, eager = compiled(torch.nn.ConvTranspose1d(40, 6, 3, stride=2), torch.rand(2, 40, 20))
 
-    assert difference == 0
-    assert (kernels, eager) == ([], 1)
+    assert difference < 2e-6
+    assert (kernels[0], eager) == ("convolutions", 0)

@@ -22,6 +22,7 @@ from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Held, Stored, interpreted
 from argus.core.proof.values.held.places_of_extrema import as_integers
+from argus.core.proof.values.held.residues import equal_by_residues
 from argus.core.proof.values.held.roundings import in_words
 from argus.core.proof.values.held.single_terms import with_single_terms
 from argus.core.proof.values.held.unnamed import unnamed_reasons
@@ -173,6 +174,8 @@ def _difference(flow: Flow, case: Stored, claim: Equals, at: Sequence[Sym], orde
         return ""
     placed = as_integers(value, wanted, known)
     if placed is not None and known.equal(placed, wanted):
+        return ""
+    if equal_by_residues(known, case.value, formula, [each.symbol for each in at]):
         return ""
     if unnamed := unnamed_reasons(case.value):
         return unnamed[0]

@@ -109,7 +109,7 @@ class Known:
         """Whether what is held equals the formula wherever the formula's own conditions hold."""
         if not self._has_own_test(held, formula) and self._equal(held, formula, assumed=True):
             return True
-        digits, rest = ((change(held), change(formula)) for change in (self._by_digits, without_remainders))
+        digits, rest = ((change(held), change(formula)) for change in (self.in_digits, without_remainders))
         ways = dict.fromkeys((digits, (held, formula), rest))
         if any(self._equal_or_by_cases(*each, _CASES) for each in ways):
             return True
@@ -117,7 +117,8 @@ class Known:
         here = evolve(self, context=tuple(named_in(cond, names) for cond in self.context))
         return bool(names) and here.equal(named(held, names), named(formula, names))
 
-    def _by_digits(self, of: Expr) -> Expr:
+    def in_digits(self, of: Expr) -> Expr:
+        """The expression with sums over numbers that are used by quotient and remainder as sums over both."""
         return by_digits(of, lambda extent: self.holds(algebra.le(0, extent)))
 
     def _equal_or_by_cases(self, one: Expr, two: Expr, left: int, cases: tuple[Cond, ...] = ()) -> bool:

@@ -240,8 +240,11 @@ def steps(case: Case, device: str) -> Iterator[tuple[str, Callable[[Case, str], 
 
 
 def checked(device: str, solver: str, name: str) -> tuple[bool, str]:
-    with argus.use_solver(solver):
-        return checked_by(device, name)
+    try:
+        with argus.use_solver(solver):
+            return checked_by(device, name)
+    except argus.ArgusError as problem:
+        return False, f"{name}: {problem}"
 
 
 def checked_by(device: str, name: str) -> tuple[bool, str]:

@@ -55,6 +55,10 @@ class ArgusError(Exception):
         super().__init__(f"{diagnostic.code}: {diagnostic.message}")
         self.diagnostic = diagnostic
 
+    def __reduce__(self) -> tuple[type[ArgusError], tuple[Diagnostic]]:
+        """By its diagnostic, so that another process can raise it."""
+        return type(self), (self.diagnostic,)
+
 
 class InternalError(Exception):
     """A bug in Argus: two of its results contradict each other. Never the user's fault."""

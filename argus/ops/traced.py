@@ -45,8 +45,10 @@ setattr(_load, "_dynamo_marked_constant", True)  # noqa: B010 reason: functions 
 
 
 def _is_recorded() -> bool:
-    used = modules.get("torch")
-    compiler, inner = getattr(used, "compiler", None), getattr(used, "_C", None)
-    if compiler is None or inner is None:
+    try:
+        used: Any = modules["torch"]
+        inner = used._C
+        recorded = used.compiler.is_compiling() or inner._is_any_autocast_enabled() or inner._len_torch_dispatch_stack()
+    except (KeyError, AttributeError):  # no torch, and no tensors of it
         return False
-    return bool(compiler.is_compiling() or inner._is_any_autocast_enabled() or inner._len_torch_dispatch_stack())
+    return bool(recorded)

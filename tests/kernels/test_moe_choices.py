@@ -131,12 +131,28 @@ EDITS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "a total that is not zero at first": (schedules, "    total_of[:] = 0.0\n", ""),
     "the last choice alone": (schedules, "total_of[:] = total_of + products", "total_of[:] = products"),
-    "weights applied twice": (schedules, "products.results()[0] * factor", "products.results()[0] * factor * factor"),
-    "no weights": (schedules, "products.results()[0] * factor", "products.results()[0]"),
-    "weights of the first choice": (schedules, "load(weights[t, j]", "load(weights[t, 0 * j]"),
-    "weights of the neighbour's token": (schedules, "load(weights[t, j]", "load(weights[t - t % 2, j]"),
-    "rows of the first choice": (schedules, "products.add(H[t, j]", "products.add(H[t, 0 * j]"),
-    "matrices of the first choice": (schedules, "V[scalar(ids[t, j])]", "V[scalar(ids[t, 0 * j])]"),
+    "weights applied twice": (
+        schedules,
+        "total_of + products.results()[0] * factor",
+        "total_of + products.results()[0] * factor * factor",
+    ),
+    "no weights": (schedules, "total_of + products.results()[0] * factor", "total_of + products.results()[0]"),
+    "weights of the first choice": (
+        schedules,
+        "        factor = load(weights[t, j]",
+        "        factor = load(weights[t, 0 * j]",
+    ),
+    "weights of the neighbour's token": (
+        schedules,
+        "        factor = load(weights[t, j]",
+        "        factor = load(weights[t - t % 2, j]",
+    ),
+    "rows of the first choice": (schedules, "        products.add(H[t, j]", "        products.add(H[t, 0 * j]"),
+    "matrices of the first choice": (
+        schedules,
+        "        products.add(H[t, j], (V[scalar(ids[t, j])]",
+        "        products.add(H[t, j], (V[scalar(ids[t, 0 * j])]",
+    ),
     "the last choice is left out": (schedules, "for j in loop(choices,", "for j in loop(choices - 1,"),
     "a choice too many": (schedules, "for j in loop(choices,", "for j in loop(choices + 1,"),
     "the part after": (schedules, "at = [part * steps + step for", "at = [part * steps + step + 1 for"),
@@ -215,7 +231,12 @@ def test_what_the_second_launch_claims_is_what_it_leaves(monkeypatch: pytest.Mon
 
 @DRAWN
 def test_a_claim_that_does_not_hold_proves_nothing_of_the_program() -> None:
-    made = twin(FAMILIES[KEY], "choices_2048", schedules, ("products.results()[0] * factor", "products.results()[0]"))
+    made = twin(
+        FAMILIES[KEY],
+        "choices_2048",
+        schedules,
+        ("total_of + products.results()[0] * factor", "total_of + products.results()[0]"),
+    )
     report = verify_program(made, solver="z3", budget=NO_RUNS)
     assert not isinstance(report.launches[1].verdict, Proved)
     assert not isinstance(report.verdict, Proved)

@@ -107,8 +107,11 @@ def value_left(flow: Flow, tensor: Buffer, before: Mapping[Buffer, Expr], rename
 
 
 def coordinate(axis: int, extent: Index | None = None) -> Sym:
-    """A symbol for a coordinate of an arbitrary element. extent: of its tensor, a number of which bounds it."""
-    high = extent.value - 1 if isinstance(extent, Const) and extent.value > 0 else None
+    """A symbol for a coordinate of an arbitrary element. extent: of its tensor, a number above 1 of which bounds it.
+
+    Of an extent of 1 a bound would be the coordinate: conditions that say so would vanish, and with them what they say.
+    """
+    high = extent.value - 1 if isinstance(extent, Const) and extent.value > 1 else None
     found = algebra.sym(Symbol(f"y{axis}", "fresh", 0, high))
     assert isinstance(found, Sym)
     return found

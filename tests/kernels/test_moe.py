@@ -222,7 +222,7 @@ OF_FEW: dict[str, tuple[ModuleType, str, str]] = {
     "tiles of any number of rows": (grouped, "first=0, last=rows, most=self.bm)", "first=0, last=rows)"),
 }
 ORDERS = {
-    "rows are not copied": ("        moe_gather(X, tokens, A, cfg=cfg.copies)\n", ""),
+    "rows are not copied": ("            moe_gather(X, tokens, A, cfg=cfg.copies)\n", ""),
     "rows that are not there yet": ("moe_first(A, W, *lists", "moe_first(D, W, *lists"),
     "no first product": ("        moe_first(A, W, *lists, H, cfg=cfg.first)\n", ""),
 }

@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 
 from argus.kernels.nests.bodies import FOLDS, Loaded, Place, TileBody
 from argus.kernels.nests.fragments import TYPES
+from argus.kernels.nests.reduction_shapes import Shape, shape_of
 from argus.kernels.nests.tiles import WARP, Tile, TileAxis, nested, power_of_two, vector_for
 from argus.language import (
     DType,
@@ -43,8 +44,8 @@ from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
 from argus.nests.nest import Axis, Expr, Nest, Read, Reduce
 from argus.nests.partials import LONG
-from argus.nests.rewrite import indices, reads, reductions
-from argus.nests.terms import coordinates_in, literal, literal_factors, names_in
+from argus.nests.rewrite import reads, reductions
+from argus.nests.terms import literal_factors
 
 _LARGEST = 1 << 40
 """Elements of a tensor, so that offsets in bytes fit 64 bits."""
@@ -91,33 +92,6 @@ class Reductions:
 KEPT, REDUCED = 0, 1
 Combine = Callable[..., Any]
 """The operation of a reduction, on register tiles."""
-
-
-@frozen(eq=False)
-class Shape:
-    """The axes of nests with reductions.
-
-    kept: axes of the output on which reductions depend. along: those that are computed after the reductions. of: the
-    reductions, inner ones first.
-    """
-
-    kept: tuple[Axis, ...]
-    along: tuple[Axis, ...]
-    of: tuple[Reduce, ...]
-
-
-def shape_of(nests: Sequence[Nest]) -> Shape | None:
-    """The axes of nests of one domain; None if their reductions are not all over as many axes."""
-    found = _inner_first(nests)
-    domain = nests[0].domain
-    if not found or any(nest.domain != domain for nest in nests) or len({len(each.axes) for each in found}) != 1:
-        return None
-    if any(coordinates_in(axis.extent) for each in found for axis in each.axes):
-        return None
-    parts = (*indices(*found), *(index for read in reads(*found) for index in read.index))
-    named = {name for part in parts for name in names_in(part)}
-    kept = tuple(axis for axis in domain if axis.name in named or literal(axis.extent) == 1)
-    return Shape(kept, tuple(axis for axis in domain if axis not in kept), found)
 
 
 def config_for(form: Canonical, sizes: Mapping[str, int]) -> Reductions | None:
@@ -183,20 +157,6 @@ def _for_columns(length: int, vector: int, *, held: bool) -> Reductions:
     if held and values * vector <= _HELD:
         return Reductions(_THREADS, WARP, vector, values, columns=True, held=True)
     return Reductions(_THREADS, WARP, vector, max(2, 8 // vector), columns=True)
-
-
-def _inner_first(nests: Sequence[Nest]) -> tuple[Reduce, ...]:
-    """The reductions, each after those in its body."""
-    found: dict[Reduce, None] = {}
-
-    def visit(of: Sequence[Reduce]) -> None:
-        for each in of:
-            if each not in found:
-                visit(reductions(each.body))
-                found[each] = None
-
-    visit(reductions(*(nest.body for nest in nests)))
-    return tuple(found)
 
 
 def reduced(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Reductions) -> None:

@@ -110,8 +110,7 @@ class Known:
         if not self._has_own_test(held, formula) and self._equal(held, formula, assumed=True):
             return True
         digits, rest = ((change(held), change(formula)) for change in (self.in_digits, without_remainders))
-        ways = dict.fromkeys((digits, (held, formula), rest))
-        if any(self._equal_or_by_cases(*each, _CASES) for each in ways):
+        if any(self._equal_or_by_cases(*each, _CASES) for each in dict.fromkeys((digits, (held, formula), rest))):
             return True
         names = named_integers((held, formula), self.holds)
         here = evolve(self, context=tuple(named_in(cond, names) for cond in self.context))

@@ -10,6 +10,7 @@ from typing import Any
 from attrs import frozen
 
 from argus.core.ir import Program
+from argus.core.walk import symbols
 from argus.kernels.config_names import name_of
 from argus.kernels.nests import contraction, places, reductions, scans, windows
 from argus.kernels.nests.contraction import convolution_program
@@ -20,7 +21,7 @@ from argus.kernels.schedules.shifted import shifted_for
 from argus.nests.affine import computed
 from argus.nests.canonical import MOST_AXES, Canonical
 from argus.nests.convolution import Convolution, convolution_of
-from argus.nests.nest import Apply, Read, Select, TensorType
+from argus.nests.nest import Apply, Axis, Read, Select, TensorType
 from argus.nests.rewrite import reductions as terms
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate, Traced
@@ -64,10 +65,17 @@ def _sums_many_products(form: Canonical, sizes: Mapping[str, int]) -> bool:
         if isinstance(term.body, Apply) and term.body.op == "mul":
             factors = [each.then if isinstance(each, Select) else each for each in term.body.args]
             padded = any(isinstance(each, Read) and each.outside is not None for each in factors)
-            extents = [computed(axis.extent, sizes) for axis in term.axes]
-            if padded and prod(int(each) for each in extents) > _FEW:
+            if (
+                padded
+                and prod(int(computed(axis.extent, sizes)) for axis in term.axes if _is_known(axis, sizes)) > _FEW
+            ):
                 return True
     return False
+
+
+def _is_known(axis: Axis, sizes: Mapping[str, int]) -> bool:
+    """Whether the extent is one of sizes alone, not of a coordinate as that of a prefix."""
+    return all(symbol.name in sizes for symbol in symbols(axis.extent))
 
 
 _FEW = 64

@@ -138,12 +138,13 @@ def _var(
     axes = [cx.axis(extent) for extent in value.shape]
     one = algebra.const(1)
     kept = tuple(axes[k] for k in range(rank) if k not in over)
-    reduced_axes = tuple(axes[k] for k in over if value.shape[k] is not one)
+    several = any(value.shape[k] is not one for k in over)
+    reduced_axes = tuple(axes[k] for k in over if value.shape[k] is not one or not several)
     name = cx.new_name()
     long = [k for k in over if value.shape[k] is not one]
     between = any(k not in over and value.shape[k] is not one for k in range(*_ends(long)))
     zero = algebra.const(0)
-    places = [zero if axis.extent is one and k in over else axis.index for k, axis in enumerate(axes)]
+    places = [axis.index if axis in (*kept, *reduced_axes) else zero for axis in axes]
     made = moments(name, value.at(places), kept, reduced_axes, {}, always=between)
     held = {nest.output: cx.emitted(nest) for nest in made}
     count = coordinate(_count(value, dims))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import lcm
 
+from attrs import frozen
+
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
+from argus.core.dtype import DType
 from argus.core.index import Bin, Cmp, Cond, Const, Index, Node, Sym, Symbol
 from argus.core.ir import Assert, Buffer, Equals, Products, WrittenOnce, axes_of, whole
 from argus.core.ir.pretty import claim_text
@@ -132,29 +135,42 @@ def _from_the_end(flow: Flow, claim: Equals, at: Sequence[Sym], order: Sequence[
 
 def difference(flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> str:
     """Why what an output holds at these coordinates is not known to equal the claimed formula; empty if it is."""
+    compared = _Compared(flow, claim, at, order, frozenset(each.dtype for each in held.roundings))
     alike: dict[Expr, list[Stored]] = {}
     for case in held.cases:
         alike.setdefault(case.value, []).append(case)
     for value, cases in alike.items():
         shared = tuple(cond for cond in cases[0].given if all(cond in each.given for each in cases))
-        if len(cases) > 1 and not _difference(flow, Stored(value, shared), claim, at, order):
+        if len(cases) > 1 and not _difference(compared, Stored(value, shared)):
             continue  # for all elements of these stores at once
-        reason = next(filter(None, (_difference_by_element(flow, case, claim, at, order) for case in cases)), "")
+        reason = next(filter(None, (_difference_by_element(compared, case) for case in cases)), "")
         if reason:
             return reason
     return ""
 
 
-def _difference_by_element(flow: Flow, case: Stored, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> str:
+@frozen(eq=False)
+class _Compared:
+    """What is compared. rounded: the types to which values are rounded on the way to the output."""
+
+    flow: Flow
+    claim: Equals
+    at: Sequence[Sym]
+    order: Sequence[int]
+    rounded: frozenset[DType]
+
+
+def _difference_by_element(of: _Compared, case: Stored) -> str:
     """The same of one case: as it is, or in terms of the element's coordinates alone."""
-    reason = _difference(flow, case, claim, at, order)
+    reason = _difference(of, case)
     if not reason:
         return ""
-    own = over_element(flow, case, at)
-    return reason if own.value is case.value else _difference(flow, own, claim, at, order)
+    own = over_element(of.flow, case, of.at)
+    return reason if own.value is case.value else _difference(of, own)
 
 
-def _difference(flow: Flow, case: Stored, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> str:
+def _difference(of: _Compared, case: Stored) -> str:
+    flow, claim, at, order = of.flow, of.claim, of.at, of.order
     formula = _over(claim, at, order)
     meant = substitute_index(claim.where, {}, tuple(at[axis] for axis in order))
     given = (*case.given, *(() if meant is algebra.TRUE else (meant,)))
@@ -172,7 +188,7 @@ def _difference(flow: Flow, case: Stored, claim: Equals, at: Sequence[Sym], orde
         value, wanted = known.simplified(value), known.simplified(wanted)
     if _equal_by_names(known, value, wanted) or known.equal(value, wanted):
         return ""
-    placed = as_integers(value, wanted, known)
+    placed = as_integers(value, wanted, known, of.rounded)
     if placed is not None and known.equal(placed, wanted):
         return ""
     if equal_by_residues(known, case.value, formula, [each.symbol for each in at]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.index import Sym
@@ -61,12 +61,14 @@ def _equality(flow: ValueFlow, claimed: Claimed) -> Obligation:
     if reason := renamed_integers(claim.formula, claimed.renamed):
         return undecided(claimed.stmt, claim, reason)
     held = interpreted(flow, claimed.output, at, claimed.before)
+    if not isinstance(held, str):
+        held = evolve(held, roundings=held.roundings | claimed.roundings)
     reason = held if isinstance(held, str) else difference(flow, held, claim, at, range(len(at)))
     if reason and (left := _left_by_claim(flow, claimed, at)) and not difference(flow, left, claim, at, range(len(at))):
         held, reason = left, ""
     if reason or isinstance(held, str):
         return undecided(claimed.stmt, claim, reason)
-    note = stated(claim, held.roundings | claimed.roundings, held.cases)
+    note = stated(claim, held.roundings, held.cases)
     return Obligation("I39", f"`{claim_text(claim)}` holds", claimed.stmt, algebra.TRUE, note=note, compared=1)
 
 
@@ -83,4 +85,4 @@ def _left_by_claim(flow: ValueFlow, claimed: Claimed, at: Sequence[Sym]) -> Held
         return None
     ends = zip(at, output.shape, strict=True)
     inside = [cond for each, end in ends for cond in (algebra.le(0, each), algebra.lt(each, end))]
-    return Held((Stored(substitute(left.value, {}, tuple(at)), tuple(inside)),), left.roundings)
+    return Held((Stored(substitute(left.value, {}, tuple(at)), tuple(inside)),), left.roundings | claimed.roundings)

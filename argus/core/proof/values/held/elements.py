@@ -9,7 +9,7 @@ from typing import assert_never
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.dtype import DType, bf16, f16, f32, i32
+from argus.core.dtype import DType, f32, i32
 from argus.core.elementwise import ELEMENT_OPS, REAL_NAMES
 from argus.core.index import Cond, Held, Index
 from argus.core.ir import (
@@ -33,12 +33,11 @@ from argus.core.ir.element_walk import children, dtype_of, nodes
 from argus.core.proof.dataflow.flattened_views import FlattenedView
 from argus.core.proof.values.held.tables import Tables
 from argus.core.proof.values.held.terms import chosen, extremum, number, unknown
+from argus.core.proof.values.held.whole_numbers import whole_numbers
 from argus.core.values.expr import Choose, Expr, Fn, Number, Whole, compare, element, expr, fn
 from argus.core.values.limits import clamped
 from argus.core.walk import mentions, substitute
 
-_WHOLE = {f32: 1 << 24, f16: 1 << 11, bf16: 1 << 8}
-"""Integers up to here are numbers of a type of floats."""
 _EXACT = ("max", "min")
 """Operations on integers that do not wrap around."""
 
@@ -49,7 +48,7 @@ class Elements:
 
     dtype: of what is computed. operands: what each read holds. place: an integer expression at the elements of the
     fragment. rounds: called with each type to which a number is rounded, and the number. holds: whether a condition
-    provably holds.
+    provably holds. most: the size of integers that no type on the way rounds.
     """
 
     dtype: DType
@@ -59,6 +58,7 @@ class Elements:
     rounds: Callable[[DType, Expr], None]
     holds: Callable[[Cond], bool]
     running: bool = False
+    most: int = 1 << 24
 
     def of(self, elem: Elem) -> Expr:
         """The value of an expression."""
@@ -87,7 +87,7 @@ class Elements:
 
     def _as_integer(self, found: Expr, given: DType, dtype: DType) -> Expr:
         """A number of one type as an integer: itself, if it is one that both types have."""
-        most = min(int(dtype.greatest), _WHOLE.get(given, 0))
+        most = min(int(dtype.greatest), whole_numbers((given,)), self.most)
         if most and self._is_whole(found, most):
             return found
         return fn(f"to {dtype}" if given == f32 else f"to {dtype} from {given}", found)

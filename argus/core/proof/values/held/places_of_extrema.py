@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from argus.core import algebra
+from argus.core.dtype import DType
 from argus.core.index import Const
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
+from argus.core.proof.values.held.whole_numbers import whole_numbers
 from argus.core.values.expr import Choose, Expr, Fn, Infinity, Number, Reduce, Whole, choose, fn, infinity, reduce_
 from argus.core.values.formula_text import extremum_whose_place
 from argus.core.values.numbers import is_number
@@ -18,11 +21,15 @@ _MOST = {"to i8": (1 << 7) - 1, "to i32": 1 << 24, "to i64": 1 << 24}
 """The greatest integer that f32 and the type of a conversion have all integers up to."""
 
 
-def as_integers(value: Expr, wanted: Expr, known: Known) -> Expr | None:
-    """A value that equals the wanted one only if the stored one does; None if there is none of these kinds."""
+def as_integers(value: Expr, wanted: Expr, known: Known, rounded: Iterable[DType]) -> Expr | None:
+    """A value that equals the wanted one only if the stored one does; None if there is none of these kinds.
+
+    rounded: the types to which values are rounded on the way.
+    """
     if isinstance(value, Fn) and value.name in _MOST:
         (inner,) = value.args
-        return inner if _is_chosen(inner) and _is_whole(wanted, _MOST[value.name], known) else None
+        most = min(_MOST[value.name], whole_numbers(rounded))
+        return inner if _is_chosen(inner) and _is_whole(wanted, most, known) else None
     if not isinstance(wanted, Reduce) or not _is_place(wanted, known):
         return None
     return _without_greatest(value, wanted, known)

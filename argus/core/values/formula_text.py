@@ -177,7 +177,11 @@ def extremum_whose_place(of: Expr) -> Reduce | None:
                 then=Whole(index=Sym(symbol=stored)),
                 other=Infinity(sign=1),
             ),
-        ) if stored is place and (top.low, top.high) == (of.low, of.high) and top.variable is not place:
+        ) if (
+            stored is place
+            and (top.low, top.high) == (of.low, of.high)
+            and place not in (top.variable, *free_symbols(top))
+        ):
             here = {top.variable: sym(place)}
             same = substitute(top.body, here) is value and substitute_index(top.where, here) is of.where
             return reduce_(top.op, place, of.low, of.high, value, of.where) if same else None

@@ -132,10 +132,13 @@ def written_once_obligations(
         )
         return
     yield block_injectivity(stores[0], places, what, once=_one_number(flow, stores, places))
-    if is_whole(claim.view) and claim.where is algebra.TRUE:
-        places = from_the_start(stores[0], places)
     given = [way.timeline.path_condition for way in storing]
     covering = tuple(coverage_obligations(flow, stores[0], places, claim.view, claim.where, given))
+    if any(each.unknown for each in covering) and is_whole(claim.view) and claim.where is algebra.TRUE:
+        turned = from_the_start(stores[0], places)
+        from_end = tuple(coverage_obligations(flow, stores[0], turned, claim.view, claim.where, given))
+        if not any(each.unknown for each in from_end):
+            places, covering = turned, from_end
     if not any(each.unknown for each in covering) or not _divided_by_symbols(places):
         # Solvers lose minutes on such an order of tiles, which stays unknown either way.
         yield disjoint_blocks(flow, stores[0], places, buffer)

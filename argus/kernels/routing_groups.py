@@ -10,10 +10,13 @@ CONFIGS = {f"groups_of_{32 << n}": GroupRows(1 << n) for n in range((EXPERTS // 
 """The configurations, by the most experts of a group."""
 
 
-@kernel(configs=CONFIGS)
-def keep_groups_of(S: Tensor["T G", f32], M: Tensor["T G D", f32], *, top: Int, cfg: GroupRows) -> None:
-    """M[t, g, i]: 1 where group g is among the best of token t, else 0."""
-    keep_groups(S, M, top, cfg)
+def _kept() -> Template:
+    @kernel(configs=CONFIGS)
+    def keep_groups_of(S: Tensor["T G", f32], M: Tensor["T G D", f32], *, top: Int, cfg: GroupRows) -> None:
+        """M[t, g, i]: 1 where group g is among the best of token t, else 0."""
+        keep_groups(S, M, top, cfg)
+
+    return keep_groups_of
 
 
 def _plain(dtype: DType) -> Template:
@@ -38,7 +41,8 @@ SCORES: dict[tuple[str, bool], Template] = {
     for biased in (False, True)
 }
 """The kernels of groups' scores, by element type and whether there are biases."""
-KEPT = keep_groups_of
+KEPT = _kept()
+"""The kernel of the groups that are kept."""
 
 
 def choose(size: int) -> str:

@@ -38,6 +38,7 @@ RIGHT, WRONG = CORPUS / "formulas", CORPUS / "refuted"
 SIZES = {
     "formula_dequantised": {"M": 20, "K": 192, "B": 3},
     "formula_gated": {"M": 20, "N": 80},
+    "formula_in_cases_of_remainders": {"M": 41, "N": 20},
     "formula_gemm_relu": {"M": 70, "N": 20, "K": 100},
     "formula_lower_triangle": {"N": 40},
     "formula_turned": {"M": 20, "N": 80},
@@ -104,6 +105,7 @@ SIZES = {
     "formula_sums_of_sequences_without_rows": {"T": 20, "N": 40, "S": 15, "B": 14},
 }
 TWINS = {
+    "formula_of_the_other_remainder": {"M": 41, "N": 20},
     "formula_power_of_another_exponent": {"N": 1540},
     "formula_half_truths": {"M": 20, "N": 30},
     "formula_sums_from_the_end_stored_from_the_start": {"R": 3, "N": 30},

@@ -90,7 +90,7 @@ def test_data_keep_the_file_and_it_is_checked() -> None:
     assert isinstance(back, Kernel)
     assert write([back]) == document
     rows = cast("list[list[object]]", document["rows"])
-    assert sum(row[0] == "Buffer" and row[-1] == "accumulation" for row in rows) == 1
-    changed = [[*row[:-1], "accumulation"] if row[0] == "Buffer" else row for row in rows]
+    assert sum(row[0] == "Buffer" and row[-2] == "accumulation" for row in rows) == 1
+    changed = [[*row[:-2], "accumulation", row[-1]] if row[0] == "Buffer" else row for row in rows]
     with pytest.raises(MalformedError, match="cannot be in accumulation registers"):
         read({**document, "rows": changed})

@@ -37,7 +37,7 @@ FAMILIES: dict[str, tuple[int, Template]] = {
 ALL = [(name, config) for name, (width, _) in FAMILIES.items() for config in CDNA3[width]]
 
 
-@pytest.mark.share(16, among="attention on gfx942")
+@pytest.mark.share(32, among="attention on gfx942")
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_every_configuration_is_proved(name: str, config: str) -> None:
     verdict = verify(FAMILIES[name][1], config=config, solver="z3").verdict
@@ -47,7 +47,7 @@ def test_every_configuration_is_proved(name: str, config: str) -> None:
     assert wanted <= dict(verdict.coverage).keys()
 
 
-@pytest.mark.share(16, among="attention on gfx942")
+@pytest.mark.share(32, among="attention on gfx942")
 @pytest.mark.parametrize("options", [{"branch": True}, {"slices": 4, "branch": True}], ids=str)
 def test_what_is_not_shipped_is_proved_too(options: dict[str, Any]) -> None:
     trial = evolve(attention_64, configs={"trial": evolve(CDNA3[64]["cdna3_causal"], **options)})
@@ -63,7 +63,7 @@ def test_the_other_solver_proves_it_too(name: str, config: str) -> None:
 
 RUN = [
     pytest.param(
-        *each, marks=pytest.mark.share(24, among="attention cdna3") if each[0].startswith("64") else pytest.mark.nightly
+        *each, marks=pytest.mark.share(48, among="attention cdna3") if each[0].startswith("64") else pytest.mark.nightly
     )
     for each in ALL
 ]
@@ -120,7 +120,7 @@ def test_the_interpreter_agrees_with_float64(name: str, config: str, sizes: dict
     assert np.abs(found["LSE"] - lse).max() < 1e-4
 
 
-@pytest.mark.share(24, among="attention cdna3")
+@pytest.mark.share(48, among="attention cdna3")
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_it_is_compiled_without_spills_for_two_waves_a_simd(name: str, config: str, tmp_path: Path) -> None:
     width, family = FAMILIES[name]

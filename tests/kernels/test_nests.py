@@ -121,7 +121,7 @@ ALL = [
 ]
 
 
-@pytest.mark.share(40, among="nests")
+@pytest.mark.share(160, among="nests")
 @pytest.mark.parametrize(("family", "name", "config"), ALL)
 def test_every_case_is_proved(family: str, name: str, config: str) -> None:
     known, configs, schedule, _ = FAMILIES[family]
@@ -138,7 +138,7 @@ def test_cvc5_proves_them_too(family: str, name: str, config: str) -> None:
     assert isinstance(verdict, Proved), verdict
 
 
-@pytest.mark.share(80, among="nests")
+@pytest.mark.share(160, among="nests")
 @pytest.mark.parametrize(("family", "name", "config"), ALL)
 def test_the_text_computes_the_claim(family: str, name: str, config: str) -> None:
     known, configs, schedule, given = FAMILIES[family]
@@ -191,7 +191,7 @@ WRONG = {
 }
 
 
-@pytest.mark.share(8, among="nests")
+@pytest.mark.share(16, among="nests")
 @pytest.mark.parametrize("what", WRONG)
 def test_a_kernel_of_another_nest_is_not_proved(what: str) -> None:
     family, config, claimed, done = WRONG[what]

@@ -35,8 +35,8 @@ SECONDS, CHECKED_SECONDS = 20.0, 100.0
 GUARD = 4096
 """Bytes ahead of every tensor and behind it."""
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-TYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "e4m3": "float8_e4m3fn"}
-TYPES |= {"i8": "int8", "i32": "int32", "i64": "int64"}
+_FLOATS = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "e4m3": "float8_e4m3fn"}
+TYPES = {**_FLOATS, "i8": "int8", "i32": "int32", "i64": "int64"}
 
 Words = npt.NDArray[Any]
 

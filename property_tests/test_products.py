@@ -11,7 +11,7 @@ PARTS = 20
 """Collecting tests traces no kernel, so that a case is a part of them."""
 
 
-@pytest.mark.share(20)
+@pytest.mark.share(40)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_unedited_kernels_compute_the_product(part: int) -> None:
     chosen = products()[part::PARTS]

@@ -55,7 +55,7 @@ class ArgusError(Exception):
         super().__init__(f"{diagnostic.code}: {diagnostic.message}")
         self.diagnostic = diagnostic
 
-    def __reduce__(self) -> tuple[type[ArgusError], tuple[Diagnostic]]:
+    def __reduce__(self) -> tuple[object, ...]:
         """By its diagnostic, so that another process can raise it."""
         return type(self), (self.diagnostic,)
 

@@ -93,7 +93,7 @@ def test_every_family_is_compiled() -> None:
     assert sorted({each.family for each in by_name().values()}) == FAMILIES
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_compiler_takes_every_family(family: str) -> None:
     """The largest text of each: no spills, and no remark on the matrix unit."""

@@ -41,7 +41,7 @@ def drawn(random: Random, unit: int) -> Fold:
 
 
 @pytest.mark.skipif(not host.available(), reason="no contexts of glibc here")
-@pytest.mark.share(64)
+@pytest.mark.share(128)
 @pytest.mark.parametrize(("target", "seed"), CASES)
 def test_random_folds(target: str, seed: int, tmp_path: Path) -> None:
     random = Random(seed)  # noqa: S311 reason: the same folds in every run

@@ -119,7 +119,7 @@ def test_the_text_and_the_machine_code_compute_the_same() -> None:
         assert all(each.right for each in found.trials)
 
 
-@pytest.mark.share(48)
+@pytest.mark.share(96)
 def test_sums_that_a_loop_changes_need_fewer_wait_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = attention_64.trace("cdna3")
 

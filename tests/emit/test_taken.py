@@ -17,7 +17,7 @@ from argus.kernels.gemm import gemm
 from argus.language import free_order, kernel, sm_90a
 
 
-@pytest.mark.share(16, among="emit: taken")
+@pytest.mark.share(32, among="emit: taken")
 def test_code_in_which_everything_stands_is_taken(tmp_path: Path) -> None:
     made = build(gemm.trace("interleaved_any"), directory=tmp_path, read_code=True)
 
@@ -34,7 +34,7 @@ def always(_kernel: Kernel, _text: str, _seconds: float) -> bool:
     return True
 
 
-@pytest.mark.share(16, among="emit: taken")
+@pytest.mark.share(32, among="emit: taken")
 def test_code_in_which_the_compiler_moves_something_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     freely, held, *_ = compiled_texts(double_buffer())
     assert freely == loosened(held) != held

@@ -20,7 +20,7 @@ PAIRS = sorted(path for path in (CORPUS / "proved").glob("*cluster*.py") if path
 MIXED = tuple(Schedule("mixed", seed) for seed in range(4))
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(48)
 @pytest.mark.parametrize("path", PAIRS, ids=[path.stem for path in PAIRS])
 @pytest.mark.parametrize(("rows", "columns", "depth"), [(300, 40, 72), (128, 16, 16), (1, 8, 8)])
 def test_a_pair_multiplies(path: Path, rows: int, columns: int, depth: int) -> None:

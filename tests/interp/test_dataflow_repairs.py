@@ -27,7 +27,7 @@ REPAIRS = {
 GENERAL = {"neighbour_in_one_operand": "the two operands must bring the same", "missing_barrier_raw": "put a `sync()`"}
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(48)
 @pytest.mark.parametrize(("name", "repair"), (REPAIRS | GENERAL).items())
 def test_the_repair_is_reported(name: str, repair: str) -> None:
     (template,) = templates(CORPUS / "refuted" / f"{name}.py")

@@ -96,7 +96,7 @@ def test_a_wrong_phase_is_the_cause_of_races_and_deadlocks(by: int, where: str, 
     assert isinstance(witness.violation.stmt, Await)
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(48)
 @pytest.mark.parametrize(
     ("fault", "code"),
     [

@@ -83,7 +83,7 @@ def test_there_are_products_of_both_formats_in_both_shapes() -> None:
     }
 
 
-@pytest.mark.share(20, among="interp: eight bit products")
+@pytest.mark.share(40, among="interp: eight bit products")
 @pytest.mark.parametrize("atom", MATRIX, ids=str)
 def test_a_product_is_proved_and_its_text_and_machine_code_are_right(atom: Atom) -> None:
     made = multiplied(atom, atom)
@@ -160,7 +160,7 @@ def test_a_sum_of_2_to_the_17_products_wraps_around() -> None:
         assert (found == expected).all()
 
 
-@pytest.mark.share(20, among="interp: eight bit products")
+@pytest.mark.share(40, among="interp: eight bit products")
 @pytest.mark.parametrize("atom", MATRIX, ids=str)
 def test_fragments_of_another_instruction_are_refuted(atom: Atom) -> None:
     other = next(each for each in MATRIX if types(each) == types(atom) and each.mnk != atom.mnk)

@@ -63,13 +63,13 @@ def violations(made: Kernel, sizes: int) -> list[Violation]:
     ]
 
 
-@pytest.mark.share(80, among="interp: formulas")
+@pytest.mark.share(160, among="interp: formulas")
 @pytest.mark.parametrize("path", RIGHT, ids=named)
 def test_a_right_kernel_violates_nothing(path: Path) -> None:
     assert violations(traced(path), 8) == []
 
 
-@pytest.mark.share(80, among="interp: formulas")
+@pytest.mark.share(160, among="interp: formulas")
 @pytest.mark.parametrize("path", WRONG, ids=named)
 def test_a_wrong_twin_differs_at_an_element(path: Path) -> None:
     """The ninth sizes are the first of which a row has three chunks, as one twin needs; of packed sequences the first

@@ -29,7 +29,7 @@ def judged(edit: str) -> str:
     return verdict.counterexample.code if isinstance(verdict, Refuted) else type(verdict).__name__.lower()
 
 
-@pytest.mark.share(32, among="interp: pingpong")
+@pytest.mark.share(64, among="interp: pingpong")
 @pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 64), (70, 65, 200), (1, 130, 128), (3, 2, 8)])
 @pytest.mark.parametrize("schedule", [SCHEDULES[0], SCHEDULES[9], Schedule("mixed", 9)], ids=str)
 def test_it_multiplies(m: int, n: int, k: int, schedule: Schedule) -> None:
@@ -47,7 +47,7 @@ def test_it_is_right_under_every_schedule_and_proved() -> None:
     assert judged("") == "proved"
 
 
-@pytest.mark.share(32, among="interp: pingpong")
+@pytest.mark.share(64, among="interp: pingpong")
 @pytest.mark.parametrize(
     ("edit", "code"),
     [
@@ -73,7 +73,7 @@ def test_a_twin_is_caught_on_every_schedule_and_refuted(edit: str, code: str) ->
     assert judged(edit) == code
 
 
-@pytest.mark.share(32, among="interp: pingpong")
+@pytest.mark.share(64, among="interp: pingpong")
 @pytest.mark.parametrize("edit", ["operand wait 0 1", *(f"barrier {number}" for number in range(4))])
 def test_redundant_synchronisation_may_be_removed(edit: str) -> None:
     """A wait that the next one covers, and the barriers that are schedule and not safety."""
@@ -91,7 +91,7 @@ def test_a_deadlock_report_names_the_waiting_waves() -> None:
     )
 
 
-@pytest.mark.share(32, among="interp: pingpong")
+@pytest.mark.share(64, among="interp: pingpong")
 @pytest.mark.parametrize("solver", ["cvc5", "portfolio", "all"])
 def test_every_solver_proves_it(solver: str) -> None:
     report = verify(pingpong(), solver=solver)

@@ -91,13 +91,13 @@ def violations(made: Kernel, draws: int, sizes: int) -> Iterator[Violation]:
             yield from find_violations(prepared, size, schedule)
 
 
-@pytest.mark.share(28, among="interp: right formulas")
+@pytest.mark.share(56, among="interp: right formulas")
 @pytest.mark.parametrize("name", CASES)
 def test_a_right_formula_is_not_refuted(name: str) -> None:
     assert next(violations(traced(name, CASES[name][1]), FLOAT_DRAWS, 6), None) is None
 
 
-@pytest.mark.share(28, among="interp: right formulas")
+@pytest.mark.share(56, among="interp: right formulas")
 @pytest.mark.parametrize("name", CASES)
 def test_a_wrong_formula_is(name: str) -> None:
     _, formula, (old, new) = CASES[name]

@@ -53,20 +53,20 @@ def test_there_are_as_many_directed_schedules_as_orders_of_the_actors() -> None:
     assert ROLES_DIRECTED[0].priority == ("producer", "first", "rest", "engine")
 
 
-@pytest.mark.share(40, among="interp: rings")
+@pytest.mark.share(80, among="interp: rings")
 @pytest.mark.parametrize("consumers", [1, 2])
 @pytest.mark.parametrize(("stages", "lag"), [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (4, 0), (4, 1)])
 def test_every_directed_schedule_is_right(consumers: int, stages: int, lag: int) -> None:
     assert_right(Config(stages, consumers, lag), ROLES_DIRECTED)
 
 
-@pytest.mark.share(40, among="interp: rings")
+@pytest.mark.share(80, among="interp: rings")
 @pytest.mark.parametrize("consumers", [1, 2])
 def test_stores_through_boxes_are_right(consumers: int) -> None:
     assert_right(Config(2, consumers, bn=32, by_tma=True), ROLES_DIRECTED)
 
 
-@pytest.mark.share(40, among="interp: rings")
+@pytest.mark.share(80, among="interp: rings")
 @pytest.mark.parametrize(
     "config",
     [Config(3, 2), Config(2, 1, 1, bn=32, blocks=2, by_tma=True), Config(1, 2, 0), Config(4, 2, bn=32, by_tma=True)],
@@ -83,7 +83,7 @@ def test_ragged_sizes_are_right(depth: int) -> None:
     assert_right(Config(3, 1, bn=32, by_tma=True), ROLES_DIRECTED[::5], {"M": 65, "N": 24, "K": depth})
 
 
-@pytest.mark.share(40, among="interp: rings")
+@pytest.mark.share(80, among="interp: rings")
 @pytest.mark.parametrize(
     ("fault", "code", "text"),
     [
@@ -106,7 +106,7 @@ def test_fault_of_the_ring_is_caught(fault: str, code: str, text: str) -> None:
     assert any(text in found.message for found in caught(Config(2, fault=fault), code))
 
 
-@pytest.mark.share(40, among="interp: rings")
+@pytest.mark.share(80, among="interp: rings")
 @pytest.mark.parametrize(
     ("fault", "code", "text"),
     [

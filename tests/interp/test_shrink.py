@@ -79,7 +79,7 @@ TWINS = (
 )
 
 
-@pytest.mark.share(20)
+@pytest.mark.share(40)
 @pytest.mark.parametrize("name", TWINS)
 def test_no_size_of_a_twin_can_be_one_step_smaller(name: str) -> None:
     """Under the schedule that is reported, every single size one admissible step down does not show the fault."""

@@ -23,7 +23,7 @@ CONFIGS: tuple[Config, ...] = (
 )
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("schedule", [ROLES_DIRECTED[0], Schedule("mixed", seed=3)], ids=str)
 @pytest.mark.parametrize("sizes", [(5, 70, 136), (30, 136, 200), (60, 65, 8)], ids=str)
 @pytest.mark.parametrize("config", CONFIGS, ids=str)

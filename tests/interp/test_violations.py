@@ -40,7 +40,7 @@ def primary(twin: Kernel, schedule: Schedule, sizes: dict[str, int] | None = Non
     return found
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize(
     ("edit", "code", "text"),
     [

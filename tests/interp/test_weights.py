@@ -52,13 +52,13 @@ def violations(tmp_path: Path, change: tuple[str, str]) -> set[str]:
     return {each.code for size in sizes for each in find_violations(prepared, size, Schedule())}
 
 
-@pytest.mark.share(16, among="interp: weights")
+@pytest.mark.share(32, among="interp: weights")
 @pytest.mark.parametrize("change", RIGHT.values(), ids=RIGHT.keys())
 def test_other_formulas_break_nothing(tmp_path: Path, change: tuple[str, str]) -> None:
     assert violations(tmp_path, change) == set()
 
 
-@pytest.mark.share(16, among="interp: weights")
+@pytest.mark.share(32, among="interp: weights")
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG.keys())
 def test_weights_that_differ_are_reported(tmp_path: Path, change: tuple[str, str]) -> None:
     assert violations(tmp_path, change) == {"I39"}

@@ -95,7 +95,7 @@ def test_another_twin_is_not_proved(name: str) -> None:
     assert not isinstance(verify(traced(TWINS[name]), solver="z3", budget=NO_RUNS).verdict, Proved)
 
 
-@pytest.mark.share(22)
+@pytest.mark.share(44)
 @pytest.mark.parametrize("name", sorted(VALUES))
 def test_a_twin_of_wrong_values_is_not_proved(name: str) -> None:
     verdict = verify(traced(TWINS[name]), solver="z3", budget=NO_RUNS).verdict

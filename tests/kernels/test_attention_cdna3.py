@@ -37,7 +37,7 @@ FAMILIES: dict[str, tuple[int, Template]] = {
 ALL = [(name, config) for name, (width, _) in FAMILIES.items() for config in CDNA3[width]]
 
 
-@pytest.mark.share(32, among="attention on gfx942")
+@pytest.mark.share(64, among="attention on gfx942")
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_every_configuration_is_proved(name: str, config: str) -> None:
     verdict = verify(FAMILIES[name][1], config=config, solver="z3").verdict
@@ -47,7 +47,7 @@ def test_every_configuration_is_proved(name: str, config: str) -> None:
     assert wanted <= dict(verdict.coverage).keys()
 
 
-@pytest.mark.share(32, among="attention on gfx942")
+@pytest.mark.share(64, among="attention on gfx942")
 @pytest.mark.parametrize("options", [{"branch": True}, {"slices": 4, "branch": True}], ids=str)
 def test_what_is_not_shipped_is_proved_too(options: dict[str, Any]) -> None:
     trial = evolve(attention_64, configs={"trial": evolve(CDNA3[64]["cdna3_causal"], **options)})
@@ -63,7 +63,7 @@ def test_the_other_solver_proves_it_too(name: str, config: str) -> None:
 
 RUN = [
     pytest.param(
-        *each, marks=pytest.mark.share(48, among="attention cdna3") if each[0].startswith("64") else pytest.mark.nightly
+        *each, marks=pytest.mark.share(96, among="attention cdna3") if each[0].startswith("64") else pytest.mark.nightly
     )
     for each in ALL
 ]
@@ -77,7 +77,7 @@ SIZES = (
 """One key; grouped heads and keys of several blocks; two sequences; two tiles of queries."""
 
 
-@pytest.mark.share(32, among="texts of attention")
+@pytest.mark.share(64, among="texts of attention")
 @pytest.mark.parametrize(("name", "config"), RUN)
 def test_the_text_agrees_with_the_interpreter(name: str, config: str) -> None:
     found = validate(FAMILIES[name][1].trace(config), SIZES, seeds=1)
@@ -120,7 +120,7 @@ def test_the_interpreter_agrees_with_float64(name: str, config: str, sizes: dict
     assert np.abs(found["LSE"] - lse).max() < 1e-4
 
 
-@pytest.mark.share(48, among="attention cdna3")
+@pytest.mark.share(96, among="attention cdna3")
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_it_is_compiled_without_spills_for_two_waves_a_simd(name: str, config: str, tmp_path: Path) -> None:
     width, family = FAMILIES[name]
@@ -215,7 +215,7 @@ FOUND = {
 the right elements, in which no claim without a formula is violated, or need more heads or keys than are tried."""
 
 
-@pytest.mark.share(64, among="twins of attention on gfx942")
+@pytest.mark.share(128, among="twins of attention on gfx942")
 @pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", FOUND)
 def test_a_twin_of_one_edit_is_refuted(name: str, solver: str) -> None:
@@ -226,7 +226,7 @@ def test_a_twin_of_one_edit_is_refuted(name: str, solver: str) -> None:
     assert verdict.counterexample.code == FOUND[name]
 
 
-@pytest.mark.share(64, among="twins of attention on gfx942")
+@pytest.mark.share(128, among="twins of attention on gfx942")
 @pytest.mark.parametrize("name", sorted(EDITS.keys() - FOUND.keys()))
 def test_another_twin_is_not_proved(name: str) -> None:
     config, module, edit = EDITS[name]

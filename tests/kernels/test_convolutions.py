@@ -67,7 +67,7 @@ def template(name: str, dtype: str) -> ProgramTemplate:
     return convolution(CASES[name], dtype, {"": SHAPES[dtype]})
 
 
-@pytest.mark.share(32, among="convolutions")
+@pytest.mark.share(64, among="convolutions")
 @pytest.mark.parametrize(
     ("name", "dtype"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )
@@ -81,7 +81,7 @@ def test_a_convolution_is_proved_for_all_sizes(name: str, dtype: str) -> None:
     assert "assert_equals(Y" in "\n".join(verdict.results)
 
 
-@pytest.mark.share(32, among="convolutions")
+@pytest.mark.share(64, among="convolutions")
 @pytest.mark.parametrize(
     ("name", "dtype"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )
@@ -201,7 +201,7 @@ def wrong(name: str) -> Program:
     return twin(template(case, "bf16"), "", module, edit)
 
 
-@pytest.mark.share(32, among="convolutions")
+@pytest.mark.share(64, among="convolutions")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     assert not isinstance(verify_program(wrong(name), solver="z3", budget=NO_RUNS).verdict, Proved), name

@@ -57,7 +57,7 @@ SMALL = Hopper(bn=64, stages=2)
 SIZES = {"M": 72, "N": 72, "K": 40}
 
 
-@pytest.mark.share(40)
+@pytest.mark.share(80)
 @pytest.mark.parametrize(
     ("template", "formula", "config"),
     [(template, formula, config) for template, formula in FORMULAS for config in template.instances()],

@@ -35,7 +35,7 @@ def test_sums_of_blocks_are_scaled(config: str, solver: str) -> None:
     assert "(scale_a[k_2, i0] * scale_b[(i1 // 128), k_2])" in claimed
 
 
-@pytest.mark.share(28, among="fp8 blocks cdna3")
+@pytest.mark.share(56, among="fp8 blocks cdna3")
 @pytest.mark.parametrize(("m", "n", "k"), [(70, 150, 272), (3, 20, 16)])
 def test_results_with_scales_of_blocks(m: int, n: int, k: int) -> None:
     """Exact: products and sums of few bits, scales that are powers of two."""
@@ -69,7 +69,7 @@ def test_machine_code_agrees_with_the_interpreter(config: str) -> None:
     assert all(each.right and each.elements for each in found.trials), found
 
 
-@pytest.mark.share(28, among="fp8 blocks cdna3")
+@pytest.mark.share(56, among="fp8 blocks cdna3")
 @pytest.mark.parametrize("config", CONFIGS)
 def test_sums_stay_in_registers(config: str, tmp_path: Path) -> None:
     report = build(gemm_fp8_fnuz_blocks.trace(config), directory=tmp_path).report
@@ -108,7 +108,7 @@ EDITS: dict[str, tuple[ModuleType, Edit]] = {
 }
 
 
-@pytest.mark.share(28, among="fp8 blocks cdna3")
+@pytest.mark.share(56, among="fp8 blocks cdna3")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_kernel_with_one_edit_is_not_proved(name: str) -> None:
     module, edit = EDITS[name]

@@ -47,7 +47,7 @@ def test_results_with_one_scale_per_matrix() -> None:
     assert np.array_equal(found.arrays["C"], (2 * a @ b.T).astype(bfloat16))
 
 
-@pytest.mark.share(48, among="registers on gfx942")
+@pytest.mark.share(96, among="registers on gfx942")
 @pytest.mark.parametrize("config", CONFIGS)
 def test_sums_stay_in_registers(config: str, tmp_path: Path) -> None:
     report = build(gemm_fp8_fnuz.trace(config), directory=tmp_path).report

@@ -23,7 +23,7 @@ from argus.language import Fragment, Tensor, bf16, copy, f32, fma, kernel, load,
 from argus.verifier.kernel import verify
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("config", gemm_bias_gelu.instances())
 def test_the_verdict_states_the_formula_of_an_element(config: str) -> None:
     verdict = verify(gemm_bias_gelu, config=config, solver="z3").verdict

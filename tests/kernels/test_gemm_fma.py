@@ -25,13 +25,13 @@ def proved(kernel: Kernel) -> bool:
     return isinstance(verify(kernel, solver="z3", budget=NO_RUNS).verdict, Proved)
 
 
-@pytest.mark.share(40, among="f32")
+@pytest.mark.share(80, among="f32")
 @pytest.mark.parametrize(("family", "config"), ALL)
 def test_every_configuration_is_proved(family: str, config: str) -> None:
     assert proved(FAMILIES[family].trace(config))
 
 
-@pytest.mark.share(40, among="f32")
+@pytest.mark.share(80, among="f32")
 @pytest.mark.parametrize(("family", "config"), ALL)
 def test_the_text_computes_the_product(family: str, config: str) -> None:
     random = np.random.default_rng(0)
@@ -62,7 +62,7 @@ EDITS = {
 }
 
 
-@pytest.mark.share(40, among="f32")
+@pytest.mark.share(80, among="f32")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     (old, new), text = EDITS[name], inspect.getsource(gemm_fma)

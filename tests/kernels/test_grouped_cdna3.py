@@ -55,7 +55,7 @@ def test_every_configuration_is_proved(name: str, config: str, solver: str) -> N
     assert "starts[b]" in verdict.results[-1]
 
 
-@pytest.mark.share(48, among="registers on gfx942")
+@pytest.mark.share(96, among="registers on gfx942")
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_sums_stay_in_registers(name: str, config: str, tmp_path: Path) -> None:
     report = build(OF_NAME[name].trace(config), directory=tmp_path).report
@@ -76,7 +76,7 @@ def in_loops(assembly: str) -> list[str]:
     return found
 
 
-@pytest.mark.share(48, among="registers on gfx942")
+@pytest.mark.share(96, among="registers on gfx942")
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_loops_load_integers_by_scalar_instructions_at_most(name: str, config: str, tmp_path: Path) -> None:
     assembly = build(OF_NAME[name].trace(config), directory=tmp_path).assembly

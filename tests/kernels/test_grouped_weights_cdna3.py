@@ -49,7 +49,7 @@ def test_every_configuration_is_proved(dtype: Any, config: str, solver: Any) -> 
     assert {"I4", "I5", "I28", "I30", "I37", "I39"} <= dict(verdict.coverage).keys()
 
 
-@pytest.mark.share(48, among="registers on gfx942")
+@pytest.mark.share(96, among="registers on gfx942")
 @pytest.mark.parametrize(("dtype", "config"), ALL)
 def test_sums_stay_in_registers(dtype: Any, config: str, tmp_path: Path) -> None:  # noqa: ANN401 reason: a type
     (launch,) = FAMILIES[dtype].trace(config).launches

@@ -77,7 +77,7 @@ EDITS: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.share(16, among="integers with one edit")
+@pytest.mark.share(32, among="integers with one edit")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_schedule_with_one_edit_is_not_proved(name: str) -> None:
     wrong = twin(gemm_i8, "interleaved_128", schedule, EDITS[name])
@@ -96,7 +96,7 @@ SCALES: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.share(16, among="integers with one edit")
+@pytest.mark.share(32, among="integers with one edit")
 @pytest.mark.parametrize("name", SCALES)
 def test_scales_with_one_edit_are_not_proved(name: str) -> None:
     wrong = twin(gemm_i8_scaled, "interleaved_128", epilogues, SCALES[name])

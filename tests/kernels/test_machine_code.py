@@ -42,7 +42,7 @@ def read(template: Template, config: str, folder: Path) -> tuple[Kernel, Machine
     return kernel, made.machine_code, {each.code for each in made.warnings}
 
 
-@pytest.mark.share(96, among="machine code")
+@pytest.mark.share(192, among="machine code")
 @pytest.mark.parametrize(
     ("width", "config"), [(width, config) for width, configs in attention.CONFIGS.items() for config in configs]
 )
@@ -59,7 +59,7 @@ def test_attention(width: int, config: str, tmp_path: Path) -> None:
     assert found == ({"E308"} if broken else set())
 
 
-@pytest.mark.share(96, among="machine code")
+@pytest.mark.share(192, among="machine code")
 @pytest.mark.parametrize(
     ("template", "config"),
     [

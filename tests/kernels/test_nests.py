@@ -191,7 +191,7 @@ WRONG = {
 }
 
 
-@pytest.mark.share(16, among="nests")
+@pytest.mark.share(32, among="nests")
 @pytest.mark.parametrize("what", WRONG)
 def test_a_kernel_of_another_nest_is_not_proved(what: str) -> None:
     family, config, claimed, done = WRONG[what]

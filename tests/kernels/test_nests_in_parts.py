@@ -78,7 +78,7 @@ def without_means(nest: Nest) -> Nest:
     return evolve(nest, body=changed(nest.body))
 
 
-@pytest.mark.share(16, among="nests")
+@pytest.mark.share(32, among="nests")
 def test_squared_deviations_of_parts_alone_are_not() -> None:
     *others, variance = moments("m", X, (C,), (N, S), VALUES)
     budget = evolve(Budget(), runs=0)

@@ -24,7 +24,7 @@ QUICK = {("gemm_nt", "skinny"), ("gemm_tn_f16", "split_2"), ("gemm_nn", "stream_
 NO_RUNS = evolve(Budget(), runs=0)
 
 
-@pytest.mark.share(24, among="padded")
+@pytest.mark.share(48, among="padded")
 @pytest.mark.parametrize(
     ("family", "config"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )
@@ -38,7 +38,7 @@ def test_every_configuration_is_proved(family: str, config: str) -> None:
 SHAPES = ((13, 21, 77), (70, 8, 1), (3, 40, 264))
 
 
-@pytest.mark.share(24, among="padded")
+@pytest.mark.share(48, among="padded")
 @pytest.mark.parametrize("config", ["skinny", "shares_16", "stream_64_128_1_1_2"])
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -57,7 +57,7 @@ def test_the_interpreter_computes_the_product(family: str, config: str, shape: t
     assert np.array_equal(found.arrays["C"], (a.astype(np.float32) @ b.astype(np.float32).T).astype(dtype))
 
 
-@pytest.mark.share(24, among="padded")
+@pytest.mark.share(48, among="padded")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_text_of_the_copies_agrees_with_the_interpreter(family: str) -> None:
     (copies, _) = FAMILIES[family].trace("skinny").launches
@@ -91,7 +91,7 @@ def edited(old: str, new: str) -> ProgramTemplate:
     return made.FAMILIES["gemm_nt"]
 
 
-@pytest.mark.share(24, among="padded")
+@pytest.mark.share(48, among="padded")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     verdict = verify_program(edited(*EDITS[name]).trace("skinny"), solver="z3", budget=NO_RUNS).verdict

@@ -23,14 +23,14 @@ def is_proved(name: str, config: str, solver: str = "z3") -> bool:
     return isinstance(verdict, Proved) and {"I4", "I39"} <= dict(verdict.coverage).keys()
 
 
-@pytest.mark.share(64, among="routing")
+@pytest.mark.share(128, among="routing")
 @pytest.mark.parametrize("experts", [8, 256])
 @pytest.mark.parametrize("name", BFLOATS)
 def test_a_configuration_of_each_kind_is_proved(name: str, experts: int) -> None:
     assert is_proved(name, choose("bf16", experts))
 
 
-@pytest.mark.share(64, among="routing")
+@pytest.mark.share(128, among="routing")
 @pytest.mark.parametrize("name", BFLOATS)
 def test_so_are_those_on_mi300x(name: str) -> None:
     assert is_proved(name, choose_cdna3("bf16", 64))
@@ -57,7 +57,7 @@ def test_every_number_of_experts_has_a_configuration() -> None:
                 assert chosen.lanes >= schedule.MOST
 
 
-@pytest.mark.share(64, among="routing")
+@pytest.mark.share(128, among="routing")
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_text_agrees_with_the_interpreter(name: str) -> None:
     sizes = [{"T": 1, "E": 12, "K": 3}, {"T": 17, "E": 4, "K": 4}]

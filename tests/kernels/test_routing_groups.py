@@ -26,7 +26,7 @@ NO_RUNS = evolve(Budget(), runs=0)
 ALL: dict[str, Template] = {each.name: each for each in (*SCORES.values(), KEPT)}
 BIASED, PLAIN = SCORES["bf16", True], SCORES["bf16", False]
 SMALL = "groups_of_32"
-DRAWN = pytest.mark.share(64, among="routing")
+DRAWN = pytest.mark.share(128, among="routing")
 Array = np.ndarray[Any, Any]
 
 

@@ -58,7 +58,7 @@ def is_proved(name: str, config: str, solver: str) -> bool:
     return isinstance(verdict, Proved) and {"I4", "I39"} <= dict(verdict.coverage).keys()
 
 
-@pytest.mark.share(80, among="rows")
+@pytest.mark.share(160, among="rows")
 @pytest.mark.parametrize("config", FEW)
 @pytest.mark.parametrize("name", BFLOATS)
 def test_a_configuration_of_each_kind_is_proved(name: str, config: str) -> None:
@@ -84,7 +84,7 @@ def is_known(name: str, kind: str) -> bool:
     return kind != "whole chunks" or not name.startswith(("softmax", "log_softmax", "cross_entropy"))
 
 
-@pytest.mark.share(80, among="rows")
+@pytest.mark.share(160, among="rows")
 @pytest.mark.parametrize(
     ("name", "kind"), [(n, k) for n in BFLOATS for k, c in LONGER.items() if serves(c, n) and is_known(n, k)]
 )
@@ -119,7 +119,7 @@ SIZES = ({"R": 1, "N": 4}, {"R": 9, "N": 44}, {"R": 2, "N": 64}, {"R": 3, "N": 0
 TYPES = ("bf16", "f16", "f32")
 
 
-@pytest.mark.share(80, among="rows")
+@pytest.mark.share(160, among="rows")
 @pytest.mark.parametrize(
     ("cfg", "name"),
     [pytest.param(c, n, id=f"{kind}-{n}") for kind, c in SMALL.items() for n in FAMILIES if serves(c, n)],
@@ -294,7 +294,7 @@ OF_WHOLE_PARTS = {
 OF_CHUNKS = {"the last chunk alone", "chunks without a carry", "sums without a rescale"}
 
 
-@pytest.mark.share(80, among="rows")
+@pytest.mark.share(160, among="rows")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     family, module, edit = EDITS[name]

@@ -51,7 +51,7 @@ CONFIGS: tuple[Config, ...] = (
 each_config = pytest.mark.parametrize("config", CONFIGS, ids=name_of)
 
 
-@pytest.mark.share(24, among="spaces")
+@pytest.mark.share(48, among="spaces")
 @each_config
 def test_each_technique_is_proved(config: Config) -> None:
     assert configuration(name_of(config)) == config
@@ -59,7 +59,7 @@ def test_each_technique_is_proved(config: Config) -> None:
     assert isinstance(report.verdict, Proved), report.diagnostics
 
 
-@pytest.mark.share(24, among="spaces")
+@pytest.mark.share(48, among="spaces")
 @each_config
 def test_each_technique_agrees_with_float64(config: Config) -> None:
     kernel = gemm.instance(config, name_of(config))

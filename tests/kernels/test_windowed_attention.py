@@ -42,7 +42,7 @@ SIZES = (
 """Blocks that are left out at both ends; queries without keys."""
 
 
-@pytest.mark.share(32, among="texts of attention")
+@pytest.mark.share(64, among="texts of attention")
 @pytest.mark.parametrize("config", ["window", "capped_wide"])
 @pytest.mark.parametrize("name", ["windowed_64", "windowed_128", "windowed_64_f16"])
 def test_the_text_agrees_with_the_interpreter(name: str, config: str) -> None:

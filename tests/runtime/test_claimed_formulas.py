@@ -187,7 +187,7 @@ def filled(value: float, *shape: int) -> Array:
     return np.full(shape, value, bf16.numpy)
 
 
-@pytest.mark.share(20)
+@pytest.mark.share(40)
 @pytest.mark.parametrize("name", SIZES)
 def test_a_right_kernel_is_right_in_its_own_types(name: str) -> None:
     ran = run(traced(RIGHT, name), SIZES[name], on="interpreter", seed=3)
@@ -198,7 +198,7 @@ def test_a_right_kernel_is_right_in_its_own_types(name: str) -> None:
     assert ran.comparison.elements == COMPARED.get(name, every)
 
 
-@pytest.mark.share(20)
+@pytest.mark.share(40)
 @pytest.mark.parametrize("name", TWINS)
 def test_a_wrong_twin_is_wrong(name: str) -> None:
     ran = run(traced(WRONG, name), TWINS[name], on="interpreter", seed=3)

@@ -70,7 +70,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.share(16, among="level one")
+@pytest.mark.share(32, among="level one")
 @pytest.mark.parametrize("name", CASES)
 def test_a_problem_is_proved_kernels_alone_and_right(name: str) -> None:
     function, given = CASES[name]

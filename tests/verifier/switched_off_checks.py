@@ -122,7 +122,7 @@ def cases_test(cases: Sequence[Case]) -> Callable[..., None]:
     """A test of each wrong kernel: refuted with its code, and proved once its check is switched off."""
     named = [(wrong if isinstance(wrong, str) else wrong.__name__, code) for wrong, code, _ in cases]
 
-    @pytest.mark.share(24)
+    @pytest.mark.share(48)
     @pytest.mark.parametrize(("wrong", "code", "switch_off"), cases, ids=[f"{code}-{name}" for name, code in named])
     def test(wrong: str | Callable[[], Kernel], code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
         kernel = load(wrong) if isinstance(wrong, str) else wrong()

@@ -42,8 +42,8 @@ ROOT = CORPUS.parents[1]
 both_solvers = pytest.mark.parametrize(
     "solver",
     [
-        pytest.param("z3", marks=pytest.mark.share(96, among="verifier: programs")),
-        pytest.param("cvc5", marks=pytest.mark.share(96, among="verifier: programs")),
+        pytest.param("z3", marks=pytest.mark.share(192, among="verifier: programs")),
+        pytest.param("cvc5", marks=pytest.mark.share(192, among="verifier: programs")),
     ],
 )
 
@@ -226,7 +226,7 @@ CASES = (
 )
 
 
-@pytest.mark.share(96, among="verifier: programs")
+@pytest.mark.share(192, among="verifier: programs")
 @pytest.mark.parametrize(("twin", "switch_off"), CASES, ids=[twin for twin, _ in CASES])
 def test_a_twin_slips_past_without_its_check(
     twin: str, switch_off: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch

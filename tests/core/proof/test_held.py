@@ -52,7 +52,7 @@ def agrees(analysis: Analysis, expected: Expected) -> bool:
     return bool(analysis.flows)
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(48)
 @pytest.mark.parametrize("name", FORMULAS)
 def test_an_output_is_its_formula(name: str) -> None:
     assert agrees(analysed(traced(name)), FORMULAS[name])
@@ -80,7 +80,7 @@ SAME = {"attention_of_one_wave": ["constant_element: 0.0 for `max_34`"]}
 """Twins that compute the same: a softmax does not depend on the reference of its weights, as far as reals go."""
 
 
-@pytest.mark.share(80)
+@pytest.mark.share(160)
 @pytest.mark.parametrize("name", ["rows_less_their_mean", "attention_of_one_wave", "scaled_output", "split_k_turned"])
 def test_a_wrong_twin_is_not_its_formula(name: str) -> None:
     kernel = traced(name)

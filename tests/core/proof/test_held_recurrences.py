@@ -75,7 +75,7 @@ def test_a_refuted_kernel_does_not_hold_its_formula(name: str) -> None:
     assert not holds(template)
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("what", EDITS)
 def test_a_wrong_twin_does_not_hold_its_formula(what: str, tmp_path: Path) -> None:
     name, old, new = EDITS[what]

@@ -11,7 +11,7 @@ from tests.core.proof.softmax_formulas import FORMULAS
 from tests.core.proof.test_held import WRONG, agrees, analysed, traced
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("expected", FORMULAS, ids=lambda each: f"{each.kernel} {each.output}")
 def test_an_output_is_the_textbook_formula(expected: Expected) -> None:
     assert agrees(analysed(traced(expected.kernel)), expected)

@@ -37,7 +37,7 @@ CASES: tuple[Case, ...] = (
 )
 
 
-@pytest.mark.share(16, among="routing")
+@pytest.mark.share(32, among="routing")
 @pytest.mark.parametrize("case", CASES)
 def test_experts_are_the_largest_and_weights_their_scores(rocm: RocmTorch, case: Case) -> None:
     tokens, experts, k, kind, scoring, renormalize, biased = case
@@ -54,7 +54,7 @@ def test_experts_are_the_largest_and_weights_their_scores(rocm: RocmTorch, case:
     assert len(rocm.stub.launches) == 4
 
 
-@pytest.mark.share(16, among="routing")
+@pytest.mark.share(32, among="routing")
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("kind", ["bfloat16", "float16", "float32"])
 def test_a_score_that_is_not_a_number_has_no_finite_weight(rocm: RocmTorch, kind: str, k: int) -> None:
@@ -77,7 +77,7 @@ WRONG: dict[str, tuple[int, int]] = {
 }
 
 
-@pytest.mark.share(16, among="routing")
+@pytest.mark.share(32, among="routing")
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_choice_has_infinite_weights(rocm: RocmTorch, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The kernel that weighs does not trust the one that chooses."""

@@ -91,7 +91,7 @@ def test_an_unknown_instruction_is_named_and_not_guessed() -> None:
     assert caught.value.diagnostic.code == "E502"
 
 
-@pytest.mark.share(16)
+@pytest.mark.share(32)
 @pytest.mark.parametrize("seed", range(64))
 def test_code_with_changed_bits_runs_or_is_refused(seed: int) -> None:
     kernel, made = product()

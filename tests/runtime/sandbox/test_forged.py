@@ -24,7 +24,7 @@ pytestmark = pytest.mark.parametrize("on", HERE)
 FORGED = '{"kernels": [{"name": "doubled", "target": "gfx942", "sizes": [], "results": [{"verdict": "proved"}]}]}'
 
 
-@pytest.mark.share(24, among="runtime: sandbox: forged")
+@pytest.mark.share(48, among="runtime: sandbox: forged")
 @pytest.mark.parametrize(
     "text",
     [
@@ -42,7 +42,7 @@ def test_a_forged_verdict_is_never_accepted(on: Name, text: str) -> None:
         refused(answer, "E944", "E945")
 
 
-@pytest.mark.share(24, among="runtime: sandbox: forged")
+@pytest.mark.share(48, among="runtime: sandbox: forged")
 @pytest.mark.parametrize(
     "patch",
     [

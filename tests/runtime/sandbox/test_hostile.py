@@ -85,13 +85,13 @@ for process in (os.getppid(), {os.getpid()}, {os.getppid()}, -1):
         refused(answer, "E942", "E944")
 
 
-@pytest.mark.share(24, among="runtime: sandbox: hostile")
+@pytest.mark.share(48, among="runtime: sandbox: hostile")
 @pytest.mark.parametrize("end", ["sys.exit(0)", "raise SystemExit('proved')"])
 def test_an_exit_is_reported_at_its_line(on: Name, end: str) -> None:
     assert "sys.exit" in refused(ran(f"import sys\n{end}", on=on), "E003")
 
 
-@pytest.mark.share(24, among="runtime: sandbox: hostile")
+@pytest.mark.share(48, among="runtime: sandbox: hostile")
 @pytest.mark.parametrize(
     "end",
     [
@@ -275,7 +275,7 @@ os._exit(3)
     assert alive(name) == []
 
 
-@pytest.mark.share(24, among="runtime: sandbox: hostile")
+@pytest.mark.share(48, among="runtime: sandbox: hostile")
 @pytest.mark.parametrize("where", ["1", "2"])
 def test_an_output_bomb_is_cut_off(on: Name, where: str) -> None:
     text = f"import os\nwhile True:\n    os.write({where}, b'x' * (1 << 20))"

@@ -38,7 +38,7 @@ def test_declared_work_comes_back_as_data() -> None:
     assert found.work == {"flops": {"bf16": 24}}
 
 
-@pytest.mark.share(36)
+@pytest.mark.share(72)
 @pytest.mark.parametrize(
     ("body", "code"),
     [

@@ -95,7 +95,7 @@ def busy_host(share: float) -> Callable[[], float]:
     return lambda: 2000.0 if draws.random() < share else 0.0
 
 
-@pytest.mark.share(32, among="search: bench harness: cheats")
+@pytest.mark.share(64, among="search: bench harness: cheats")
 @pytest.mark.parametrize("kind", CAUGHT_BY, ids=lambda kind: kind.__name__)
 def test_a_cheat_is_caught_by_the_check_that_names_it(kind: type[Candidate]) -> None:
     found = judged(kind, PLAN)
@@ -104,7 +104,7 @@ def test_a_cheat_is_caught_by_the_check_that_names_it(kind: type[Candidate]) -> 
     assert found.why
 
 
-@pytest.mark.share(32, among="search: bench harness: cheats")
+@pytest.mark.share(64, among="search: bench harness: cheats")
 @pytest.mark.parametrize("check", CHECKS)
 def test_without_a_check_a_cheat_passes(check: Check) -> None:
     found = judged(LET_BY[check], Plan(PLAN.seed, {check}, seeds=2, rounds=3, most_calls=4))
@@ -124,7 +124,7 @@ def test_an_honest_candidate_passes(pace: float, noise: float) -> None:
 LEAST = SimulatedBench(Simulated()).least(PROBLEM)
 
 
-@pytest.mark.share(32, among="search: bench harness: cheats")
+@pytest.mark.share(64, among="search: bench harness: cheats")
 def test_an_honest_candidate_passes_beside_other_processes() -> None:
     found = timed(Candidate, busy_host(0.5), PLAN)
 
@@ -144,7 +144,7 @@ def test_inconsistent_times_are_measured_again() -> None:
     assert isinstance(timed(Candidate, waits(), PLAN), Passed)
 
 
-@pytest.mark.share(32, among="search: bench harness: cheats")
+@pytest.mark.share(64, among="search: bench harness: cheats")
 def test_a_cheat_is_caught_beside_other_processes() -> None:
     found = timed(timing_cheats.OtherStream, busy_host(0.5), PLAN)
 

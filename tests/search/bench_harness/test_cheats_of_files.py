@@ -65,7 +65,7 @@ def judged(kind: Kind, cheat: type[Candidate], plan: Plan, folder: Path, pace: f
     return examine(made, subject_of(kind, folder), SimulatedBench(device), plan)
 
 
-@pytest.mark.share(64, among="search: bench harness: cheats of files")
+@pytest.mark.share(128, among="search: bench harness: cheats of files")
 @pytest.mark.parametrize("cheat", CAUGHT_BY, ids=lambda cheat: cheat.__name__)
 def test_of_a_product_every_cheat_is_caught(cheat: type[Candidate], tmp_path: Path) -> None:
     found = judged(PRODUCT, cheat, PLAN, tmp_path)
@@ -74,7 +74,7 @@ def test_of_a_product_every_cheat_is_caught(cheat: type[Candidate], tmp_path: Pa
     assert found.why
 
 
-@pytest.mark.share(64, among="search: bench harness: cheats of files")
+@pytest.mark.share(128, among="search: bench harness: cheats of files")
 @pytest.mark.parametrize("cheat", CAUGHT_BY, ids=lambda cheat: cheat.__name__)
 def test_other_kernels_are_caught_if_errors_exceed_the_known_bounds(cheat: type[Candidate], tmp_path: Path) -> None:
     found = judged(OTHER, cheat, PLAN, tmp_path)
@@ -92,7 +92,7 @@ def test_without_a_check_a_cheat_of_a_file_passes(check: Check, tmp_path: Path) 
     assert isinstance(found, Passed), str(found)
 
 
-@pytest.mark.share(64, among="search: bench harness: cheats of files")
+@pytest.mark.share(128, among="search: bench harness: cheats of files")
 @pytest.mark.parametrize("kind", [PRODUCT, OTHER])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_honest_kernel_of_a_file_passes(kind: Kind, seed: int, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
     return bool(worse or new) or any(after.get(name) == "not checked" for name in told)
 
 
-@pytest.mark.share(32, among="deliveries")
+@pytest.mark.share(64, among="deliveries")
 @pytest.mark.parametrize("target", DESIGNS)
 def test_a_delivery_satisfies_its_claims(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(target, tmp_path / "out", home)
@@ -161,7 +161,7 @@ def missed(folder: Path, reward: str, suspected: Callable[[set[str]], bool], tie
     return found
 
 
-@pytest.mark.share(32, among="deliveries")
+@pytest.mark.share(64, among="deliveries")
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("reward", ["predicted", "measured"])
 def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home: Path, tier: Tier) -> None:
@@ -187,7 +187,7 @@ def test_every_value_that_is_left_out_is_found(tmp_path: Path, home: Path) -> No
     assert missed == []
 
 
-@pytest.mark.share(32, among="deliveries")
+@pytest.mark.share(64, among="deliveries")
 @pytest.mark.parametrize("target", DESIGNS)
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader"])
@@ -212,7 +212,7 @@ def test_every_file_that_is_changed_is_found(role: str, target: str, tmp_path: P
 
 
 @pytest.mark.usefixtures("remembered")
-@pytest.mark.share(32, among="deliveries")
+@pytest.mark.share(64, among="deliveries")
 @pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader"])
 def test_a_file_under_another_name_is_found(role: str, tmp_path: Path, home: Path) -> None:
     """The loader would load the file of the old name, which was not checked."""

@@ -129,7 +129,7 @@ def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
     return bool(worse or new) or any(after.get(name) == "not checked" for name in told)
 
 
-@pytest.mark.share(32, among="deliveries")
+@pytest.mark.share(64, among="deliveries")
 @pytest.mark.parametrize("target", DESIGNS)
 def test_a_delivery_of_a_file_satisfies_its_claims(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out", target)
@@ -161,7 +161,7 @@ def test_the_loader_of_a_file_compares_with_its_reference(tmp_path: Path, home: 
     assert float(shown.split()[-5]) < 2.0**-7
 
 
-@pytest.mark.share(32, among="deliveries")
+@pytest.mark.share(64, among="deliveries")
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("reward", ["predicted", "measured"])
 def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home: Path, tier: Tier) -> None:
@@ -171,7 +171,7 @@ def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home:
     assert missed(folder, reward, lambda told: suspected(folder, before, told=told), tier) == []
 
 
-@pytest.mark.share(32, among="deliveries")
+@pytest.mark.share(64, among="deliveries")
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader", "assembly", "problem"])
 def test_every_file_that_is_changed_is_found(role: str, tmp_path: Path, home: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_file_that_must_not_run_here_is_not_checked(
     assert shown["problem text"].state == "ok"
 
 
-@pytest.mark.share(32, among="deliveries")
+@pytest.mark.share(64, among="deliveries")
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize(
     ("text", "found"),

@@ -20,7 +20,7 @@ def few(target: str) -> Iterator[Design]:
     yield from (each for each in (Staged(), CONFIGS["cooperative"]) if each.target.name == target)
 
 
-@pytest.mark.share(64)
+@pytest.mark.share(128)
 @pytest.mark.parametrize("technique", BASE.values(), ids=lambda each: each.name)
 def test_every_technique_passes_its_check(technique: Technique) -> None:
     found = check_technique(technique, CheckContext())

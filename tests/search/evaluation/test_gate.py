@@ -79,7 +79,7 @@ def test_an_unknown_design_is_ill_formed(tools: Tools) -> None:
     assert "E903" in found.why
 
 
-@pytest.mark.share(20, among="search: evaluation: gate")
+@pytest.mark.share(40, among="search: evaluation: gate")
 @pytest.mark.parametrize(
     ("card", "outcome", "stage", "why"),
     [
@@ -134,7 +134,7 @@ def test_a_text_must_satisfy_the_problem(tools: Tools) -> None:
     assert (found.outcome, found.why) == ("timed", "")
 
 
-@pytest.mark.share(20, among="search: evaluation: gate")
+@pytest.mark.share(40, among="search: evaluation: gate")
 @pytest.mark.parametrize(
     ("old", "new", "outcome", "why"),
     [
@@ -163,7 +163,7 @@ def test_a_refuted_text_brings_its_counterexample(tools: Tools) -> None:
     assert found.counterexample["thread"] == 0
 
 
-@pytest.mark.share(20, among="search: evaluation: gate")
+@pytest.mark.share(40, among="search: evaluation: gate")
 @pytest.mark.parametrize(
     ("old", "new", "outcome", "why"),
     [

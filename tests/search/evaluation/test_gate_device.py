@@ -80,7 +80,7 @@ def test_an_honest_kernel_has_a_measured_time(built: Artifact) -> None:
     assert found.microseconds == pytest.approx(HONEST * SimulatedBench(Simulated()).least(PROBLEM), rel=0.01)
 
 
-@pytest.mark.share(24)
+@pytest.mark.share(48)
 @pytest.mark.parametrize("check", THROUGH)
 def test_a_cheat_has_a_time_only_where_its_check_is_left_out(check: Check, built: Artifact) -> None:
     kind = LET_BY[check]

@@ -257,7 +257,7 @@ def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> N
     assert judgement.outcome == "timed", judgement.why
 
 
-@pytest.mark.share(16, among="deliveries")
+@pytest.mark.share(32, among="deliveries")
 @pytest.mark.parametrize("target", SMALL)
 def test_the_best_is_delivered_and_certified_elsewhere(
     target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -15,7 +15,7 @@ from argus.ops.attention_gradient import is_wanted
 from argus.ops.call_path import Candidate, Plan, Traced, launch, refuser, torch
 from argus.ops.element_types import element_name, no_kernel
 from argus.ops.expert_order import ExpertOrder, expert_order
-from argus.ops.moe_choices import ATOMIC, CHOICES, integers_of, plan_of
+from argus.ops.moe_choices import ATOMIC, CHOICES, for_few, integers_of, plan_of
 from argus.ops.moe_gradient import OPERATOR as GRADIENT
 from argus.ops.moe_gradient import Gradient, with_gradient
 from argus.ops.operand_checks import Asked, check_operands, check_same_types, check_shape
@@ -83,7 +83,7 @@ def moe(
 
     activation: "silu", or "gelu" in its tanh form. Sums are in fp32; what an expert computes between its products, and
     its result for a token, are rounded to the type of `x`. A token's results are added in the order of its choices, so
-    that the sum is the same each time, and so is an output whatever other tokens there are.
+    that the sum is the same each time, and with one schedule whatever other tokens there are.
 
     promises: how `topk_ids`, and the order of rows that is computed from them on the GPU, are checked before they are
     used. "stop": on the GPU, ahead of the launches; wrong ones end the CUDA context, as an index out of bounds does in
@@ -96,8 +96,9 @@ def moe(
     in a fixed order; matrices of experts without rows have zeros.
 
     config: the schedule; by default the one expected to be fastest. Those for few tokens, `choices_N` of at most N
-    columns between the products, have no order of rows, and round a token's result once, after the sum. deterministic:
-    if not, `added_N` is allowed too, whose blocks add a token's choices atomically, in any order.
+    columns between the products, have no order of rows, and round a token's result once, after the sum; they are the
+    default on a Hopper GPU for at most three choices of eight experts. deterministic: if not, `added_N` is allowed too,
+    whose blocks add a token's choices atomically, in any order.
     unproved: "allow" also runs kernels that are neither proved nor refuted.
 
     Raises:
@@ -111,6 +112,8 @@ def moe(
     (tokens, depth), (experts, both, _), choices = x.shape, w_gate_up.shape, topk_ids.shape[1]
     choice = kernels_for("moe", x).choose(tokens * choices, experts, blocks=scales is not None)
     known = _schedules(x, scaled=scales is not None)
+    if config is None and scales is None and target_of(x) == "sm_90a":
+        choice = for_few(tokens, choices, experts, both // 2) or choice
     chosen = choice if config is None else config
     if chosen not in known:
         _refuse(f"there is no schedule `{chosen}`", f"choose one of {', '.join(known)}")

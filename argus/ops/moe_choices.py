@@ -25,6 +25,15 @@ def fitting(columns: int) -> str | None:
     return next((name for name, longest in CHOICES.items() if columns <= longest and name not in ATOMIC), None)
 
 
+def for_few(tokens: int, choices: int, experts: int, columns: int) -> str | None:
+    """The schedule where most experts have one choice at most; None for more choices, or for too many columns.
+
+    An expert of several choices is read for each of them, which up to three choices of eight experts cost less than an
+    order of rows does.
+    """
+    return fitting(columns) if 8 * tokens * choices <= 3 * experts else None
+
+
 def plan_of(
     operands: tuple[Tensor, Tensor, Tensor], choices: int, activation: Activation, config: str, promises: Promises
 ) -> Plan:

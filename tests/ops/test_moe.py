@@ -18,7 +18,7 @@ from argus.ops.call_path import Plan
 from argus.ops.choice import select_moe
 from argus.ops.expert_order import ExpertOrder
 from argus.ops.grouped_tiles import count_of
-from argus.ops.moe_choices import fitting
+from argus.ops.moe_choices import fitting, for_few
 from tests.ops.fake_torch import Matrix, aligned, gpu
 
 module = import_module("argus.ops.moe")
@@ -130,6 +130,13 @@ def test_sums_in_any_order_have_to_be_allowed(plans: Launched) -> None:
     assert [each.config for each in plan.candidates] == ["added_768"]
 
 
+def test_few_tokens_have_no_order_by_default() -> None:
+    assert for_few(1, 6, 64, 1408) == "choices_1536"
+    assert for_few(1, 8, 256, 2048) == "choices_2048"
+    assert for_few(1, 8, 256, 4104) is None
+    assert for_few(64, 8, 256, 2048) is None
+
+
 def test_the_schedule_of_few_tokens_has_room_for_the_columns_between() -> None:
     assert [fitting(columns) for columns in (8, 768, 1408, 2048, 4096, 4104)] == [
         "choices_768",
@@ -141,7 +148,7 @@ def test_the_schedule_of_few_tokens_has_room_for_the_columns_between() -> None:
     ]
 
 
-@pytest.mark.parametrize(("tokens", "tiles"), [(1, 2), (5, 3)])
+@pytest.mark.parametrize(("tokens", "tiles"), [(3, 3), (5, 3)])
 def test_few_rows_take_low_tiles_and_at_most_one_of_each_row(plans: Launched, tokens: int, tiles: int) -> None:
     layer(**operands(tokens=tokens))
     ((plan, _),) = plans

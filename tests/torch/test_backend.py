@@ -146,6 +146,28 @@ def test_integers_are_not_computed_in_f32() -> None:
     assert [each.operation for each in entry.eager] == ["aten.mul.Tensor"]
 
 
+@pytest.mark.share(2)
+@pytest.mark.parametrize("name", ["fmax", "fmin"])
+def test_an_extremum_of_numbers_leaves_out_what_is_none(name: str) -> None:
+    x, y = randn(9), torch.arange(9.0) - 4
+    x[2], y[5], x[7], y[7] = (torch.nan,) * 4
+    found = T.compile(getattr(torch, name), backend="argus")(x, y)
+    assert torch.equal(found.nan_to_num(99), getattr(torch, name)(x, y).nan_to_num(99))
+    assert not argus.torch.report()[-1].eager
+
+
+@pytest.mark.filterwarnings("ignore:argus")
+def test_a_quotient_is_rounded_down_in_eager_torch() -> None:
+    """f32 rounds 1 / 0.1 to 10, whose floor torch corrects to 9."""
+    given = torch.arange(1.0, 9), torch.full((8,), 0.1)
+    assert agrees(lambda x, y: torch.div(x, y, rounding_mode="floor"), *given, error=0).eager
+
+
+def test_a_bias_that_does_not_count_may_be_no_number() -> None:
+    x, y = randn(8, 8), torch.full((8, 8), torch.nan)
+    assert not agrees(lambda x, y: torch.addmm(y, x, x, beta=0), x, y).eager
+
+
 @pytest.mark.share(3)
 @pytest.mark.parametrize("name", ["a mask read", "a mask made"])
 def test_truth_values(name: str) -> None:

@@ -55,6 +55,8 @@ def _addmm(cx: Context, bias: object, a: object, b: object, *, beta: float = 1, 
 
     def element(index: Indices) -> Expr:
         scaled = apply("mul", product.at(index), Constant(float(alpha)))
+        if beta == 0:  # what is not finite counts as zero, too
+            return scaled
         return apply("add", scaled, apply("mul", added(index), Constant(float(beta))))
 
     return Value(cx.shape, cx.dtype, element)

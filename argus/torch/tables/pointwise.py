@@ -95,12 +95,21 @@ def _compared(op: Literal["<", "<=", "=="], x: Expr, y: Expr) -> Test:
     return compare(op, x, y)
 
 
+def _of_numbers(op: str, x: Expr, y: Expr) -> Expr:
+    """An extremum which is the other operand where one is NaN."""
+    return select(_is_nan(x), y, select(_is_nan(y), x, apply(op, x, y)))
+
+
+def _is_nan(x: Expr) -> Test:
+    return negated(compare("==", x, x))
+
+
 _ARITHMETIC: dict[str, Function] = {
     "mul": _op("mul"),
     "maximum": _op("max"),
     "minimum": _op("min"),
-    "fmax": _op("max"),
-    "fmin": _op("min"),
+    "fmax": lambda x, y: _of_numbers("max", x, y),
+    "fmin": lambda x, y: _of_numbers("min", x, y),
     "logical_and bitwise_and": lambda x, y: truth(both(as_test(x), as_test(y))),
     "logical_or bitwise_or": lambda x, y: truth(either(as_test(x), as_test(y))),
     "lt": lambda x, y: truth(_compared("<", x, y)),
@@ -142,7 +151,7 @@ _FUNCTIONS: dict[str, Function] = {
     "mish": lambda x: apply("mul", x, apply("tanh", softplus(x))),
     "log_sigmoid": lambda x: apply("neg", softplus(apply("neg", x))),
     "logical_not bitwise_not": lambda x: truth(negated(as_test(x))),
-    "isnan": lambda x: truth(negated(compare("==", x, x))),
+    "isnan": lambda x: truth(_is_nan(x)),
     "clone alias detach contiguous lift_fresh lift_fresh_copy positive": lambda x: x,
 }
 for _names, _function in _FUNCTIONS.items():
@@ -177,9 +186,7 @@ def _add(cx: Context, x: object, y: object, alpha: float = 1) -> Value:
 
 @lowers("div", "true_divide")
 def _div(cx: Context, x: object, y: object, rounding_mode: str | None = None) -> Value:
-    if rounding_mode == "floor" and cx.dtype in FLOATS:
-        return pointwise(cx, lambda a, b: apply("floor", apply("div", a, b)), x, y)
-    if rounding_mode is not None:
+    if rounding_mode is not None:  # a quotient that f32 rounds up to an integer has another floor
         raise NotCovered(f"division rounded by {rounding_mode!r} of {cx.dtype}")
     return pointwise(cx, lambda a, b: apply("div", a, b), x, y)
 

@@ -12,11 +12,10 @@ from attrs import frozen
 from argus.core.ir import Program
 from argus.core.walk import symbols
 from argus.kernels.config_names import name_of
-from argus.kernels.nests import contraction, places, reductions, scans, windows
+from argus.kernels.nests import contraction, places, pointwise, reductions, scans, windows
 from argus.kernels.nests.contraction import convolution_program
 from argus.kernels.nests.fragments import STORED
 from argus.kernels.nests.made import Schedule, template
-from argus.kernels.nests.pointwise import config_for, pointwise
 from argus.kernels.schedules.shifted import shifted_for
 from argus.nests.affine import computed
 from argus.nests.canonical import MOST_AXES, Canonical
@@ -45,10 +44,6 @@ class Family:
     join: bool = True
     shares: bool = False
     program: Callable[[Canonical, Any, str], Program] | None = None
-
-
-def _of_pointwise(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
-    return config_for(form, int(computed(form.nests[0].domain[-1].extent, sizes)))
 
 
 def _of_reductions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
@@ -118,7 +113,7 @@ def _convolution(form: Canonical, config: Any, name: str) -> Program:  # noqa: A
 
 FAMILIES: tuple[Family, ...] = (
     Family("convolutions", _of_convolutions, None, most_axes=5, join=False, program=_convolution),
-    Family("pointwise", _of_pointwise, pointwise),
+    Family("pointwise", pointwise.config_for, pointwise.pointwise),
     Family("windows", _of_windows, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),
     Family("places", places.config_for, places.places),

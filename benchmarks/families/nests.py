@@ -135,9 +135,8 @@ def _launch(group: tuple[Nest, ...], known: Mapping[str, TensorType], given: Giv
         (each.type.name, each.source, tuple(int(computed(e, sizes)) for e in each.type.shape), each.source in outputs)
         for each in form.parameters
     )
-    last = int(computed(form.nests[0].domain[-1].extent, sizes))
     tried: Sequence[tuple[Any, Any]] = (
-        (pointwise.config_for(form, last), pointwise.pointwise),
+        (pointwise.config_for(form, sizes), pointwise.pointwise),
         (windows.config_for(form, sizes), windows.windows),
         (scans.config_for(form, sizes), scans.scans),
         (reductions.config_for(form, sizes), reductions.reduced),

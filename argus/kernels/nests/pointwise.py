@@ -13,13 +13,13 @@ from typing import Any
 from attrs import frozen
 
 from argus.kernels.nests.fragments import TYPES, Body
+from argus.kernels.nests.tiles import blocks, may_be_in_order
 from argus.language import (
     Fragment,
     IntLike,
     Tensor,
     assume,
     bf16,
-    block_id,
     ceil_div,
     copy,
     f16,
@@ -47,11 +47,15 @@ _MOST_ELEMENTS = 1 << 40
 
 @frozen
 class Pointwise:
-    """Blocks of `threads`, each of which computes `steps` vectors of `vector` elements along the last axis."""
+    """Blocks of `threads`, each of which computes `steps` vectors of `vector` elements along the last axis.
+
+    in_order: blocks that start one after the other are neighbours along the last axis; else along the first.
+    """
 
     threads: int = 256
     vector: int = 4
     steps: int = 2
+    in_order: bool = True
     target = sm_90a
 
     @property
@@ -60,8 +64,8 @@ class Pointwise:
         return self.threads * self.vector * self.steps
 
 
-def config_for(form: Canonical, last: int) -> Pointwise | None:
-    """The configuration for a last axis of so many elements; None unless the nests are pointwise.
+def config_for(form: Canonical, sizes: Mapping[str, int]) -> Pointwise | None:
+    """The configuration at these sizes; None unless the nests are pointwise.
 
     Vectors have 16 bytes of the widest type at most, and divide the last axis.
     """
@@ -71,6 +75,7 @@ def config_for(form: Canonical, last: int) -> Pointwise | None:
     read = [each for nest in form.nests for each in reads(nest.body)]
     if any(each.dtype in {"i64", "i32"} for each in read):
         return None  # computed in f32, which does not hold all of them
+    *outer, last = [int(computed(axis.extent, sizes)) for axis in form.nests[0].domain]
     narrow = any(TYPES[each.dtype] not in _ONE_ELEMENT and not in_vectors(form, each) for each in read)
     vector = 1 if narrow else 16 // max(_BYTES[each] for each in kinds)
     while last % vector:
@@ -79,7 +84,7 @@ def config_for(form: Canonical, last: int) -> Pointwise | None:
     while threads > 32 and threads * vector >= 2 * last:
         threads //= 2
     steps = 2 if threads * vector < last else 1
-    return Pointwise(threads, vector, steps)
+    return Pointwise(threads, vector, steps, may_be_in_order([*outer, last]))
 
 
 def pointwise(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Pointwise) -> None:
@@ -105,7 +110,7 @@ class _Block:
         assume(last % cfg.vector == 0)
         for each in form.parameters:
             _assume_addresses(tensors[each.type.name])
-        *self._at, self._number = block_id((*outer, ceil_div(last, cfg.width)))
+        *self._at, self._number = blocks((*outer, ceil_div(last, cfg.width)), in_order=cfg.in_order)
         self._by = spread((cfg.width,), threads=cfg.threads, vector=cfg.vector)
         self._whole = zeros(f32, self._by)
         (column,) = self._whole.index

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from argus.kernels.nests.bodies import FOLDS, Loaded, Place, TileBody
 from argus.kernels.nests.fragments import TYPES
 from argus.kernels.nests.reduction_shapes import Shape, shape_of
-from argus.kernels.nests.tiles import WARP, Tile, TileAxis, nested, power_of_two, vector_for
+from argus.kernels.nests.tiles import WARP, Tile, TileAxis, blocks, may_be_in_order, nested, power_of_two, vector_for
 from argus.language import (
     DType,
     Fragment,
@@ -23,7 +23,6 @@ from argus.language import (
     Tensor,
     all_to_each,
     assume,
-    block_id,
     ceil_div,
     copy,
     f32,
@@ -54,8 +53,8 @@ _BUSY = 128
 """Blocks from which on a GPU is busy."""
 _FEW = 8
 """Runs of a thread of a warp that has a row."""
-_HELD = 32
-"""Elements that a thread holds."""
+_HELD, _HELD_OF_COLUMNS = 32, 16
+"""Elements that a thread holds, of rows and of columns: so many that enough threads are resident."""
 _NONE = (1 << 31) - 1
 """A place that is none."""
 _ARG = frozenset(("argmax", "argmin"))
@@ -70,7 +69,8 @@ class Reductions:
 
     columns: the kept axis is contiguous in memory, not the reduced one. vector: elements of one access along the
     contiguous axis, which divide its length. values: runs of a thread along the reduced axis. held: the reduced axes
-    are one tile, which threads keep in registers.
+    are one tile, which threads keep in registers. in_order: blocks that start one after the other are neighbours along
+    the last kept axis; else along the first.
     """
 
     threads: int = 256
@@ -79,6 +79,7 @@ class Reductions:
     values: int = 4
     columns: bool = False
     held: bool = False
+    in_order: bool = True
     target = sm_90a
 
     @property
@@ -110,8 +111,12 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Reductions | None:
     single = all(len(each.axes) == 1 for each in shape.of)
     passes = len(shape.of) + bool(shape.along)
     if contiguous is shape.of[0].axes[-1]:
-        return _for_rows(length, vector_for(length, wide), held=single and passes > 1)
-    return _for_columns(length, vector_for(int(computed(contiguous.extent, sizes)), wide), held=single and passes > 1)
+        found = _for_rows(length, vector_for(length, wide), held=single and passes > 1)
+    else:
+        last = int(computed(contiguous.extent, sizes))
+        found = _for_columns(length, vector_for(last, wide), held=single and passes > 1)
+    kept = [int(computed(axis.extent, sizes)) for axis in shape.kept]
+    return found if may_be_in_order(kept) else evolve(found, in_order=False)
 
 
 def _is_long(shape: Shape, sizes: Mapping[str, int]) -> bool:
@@ -152,11 +157,13 @@ def _for_rows(length: int, vector: int, *, held: bool) -> Reductions:
 def _for_columns(length: int, vector: int, *, held: bool) -> Reductions:
     lanes = _THREADS // WARP
     values = -(-length // lanes)
-    while held and vector > 1 and values * vector > _HELD:
-        vector //= 2
-    if held and values * vector <= _HELD:
-        return Reductions(_THREADS, WARP, vector, values, columns=True, held=True)
-    return Reductions(_THREADS, WARP, vector, max(2, 8 // vector), columns=True)
+    fewer = vector
+    while held and fewer > 1 and values * fewer > _HELD_OF_COLUMNS:
+        fewer //= 2
+    if held and values * fewer <= _HELD:
+        return Reductions(_THREADS, WARP, fewer, values, columns=True, held=True)
+    kept = WARP if vector > 1 else 2 * WARP  # neighbours of 256 bytes and more
+    return Reductions(_THREADS, kept, vector, max(2, 8 // vector), columns=True)
 
 
 def reduced(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Reductions) -> None:
@@ -192,7 +199,7 @@ class _Block:
         tiled = kept[-1:] if width > 1 else ()
         self._assume_vectors()
         counts = [ceil_div(self.extent(a), width) if a in tiled else self.extent(a) for a in kept]
-        for axis, number in zip(kept, block_id(tuple(counts) or (1,)), strict=False):
+        for axis, number in zip(kept, blocks(counts or (1,), in_order=self.cfg.in_order), strict=False):
             self.numbers[axis.name] = number
             self.places[axis.name] = Place(number * width, KEPT) if axis in tiled else Place(number)
         for each in self.shape.of:

@@ -14,7 +14,7 @@ from attrs import define, evolve, field, frozen
 
 from argus.kernels.nests.bodies import FOLDS, Place, TileBody
 from argus.kernels.nests.fragments import TYPES
-from argus.kernels.nests.tiles import WARP, Tile, TileAxis, power_of_two, vector_for
+from argus.kernels.nests.tiles import WARP, Tile, TileAxis, blocks, may_be_in_order, power_of_two, vector_for
 from argus.language import (
     Fragment,
     Int,
@@ -22,7 +22,6 @@ from argus.language import (
     Tensor,
     all_to_each,
     assume,
-    block_id,
     ceil_div,
     copy,
     f32,
@@ -53,13 +52,15 @@ KEPT, SCANNED = 0, 1
 class Scans:
     """A block of `threads` scans a row, each thread `values` runs of `vector` elements at a time.
 
-    columns: each thread scans a column, `values` elements at a time.
+    columns: each thread scans a column, `values` elements at a time. in_order: blocks that start one after the other
+    are neighbours along the last of the other axes; else along the first.
     """
 
     threads: int = 256
     vector: int = 1
     values: int = 4
     columns: bool = False
+    in_order: bool = True
     target = sm_90a
 
     @property
@@ -76,13 +77,15 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Scans | None:
     types = {each.dtype for each in reads(form.nests[0].body)}
     if scan is None or not types <= set(TYPES):
         return None
+    kept = [int(computed(axis.extent, sizes)) for axis in form.nests[0].domain if axis is not scan.axis]
+    in_order = may_be_in_order(kept)
     if scan.axis != form.nests[0].domain[-1]:
-        return Scans(4 * WARP, values=8, columns=True)
+        return Scans(4 * WARP, values=8, columns=True, in_order=in_order)
     length = int(computed(scan.axis.extent, sizes))
     plain = not scan.backwards and scan.shift == 0
     vector = vector_for(length, max(TYPES[each].bits // 8 for each in types)) if plain else 1
     threads = min(8 * WARP, max(2 * WARP, power_of_two(-(-length // 16))))
-    return Scans(threads, vector, 16 // vector)
+    return Scans(threads, vector, 16 // vector, in_order=in_order)
 
 
 @frozen(eq=False)
@@ -160,7 +163,7 @@ class _Block:
         counts = [self.extent(axis) for axis in kept]
         if self.cfg.columns:
             counts[-1] = ceil_div(counts[-1], width)
-        for axis, number in zip(kept, block_id(tuple(counts) or (1,)), strict=False):
+        for axis, number in zip(kept, blocks(counts or [1], in_order=self.cfg.in_order), strict=False):
             last = self.cfg.columns and axis is kept[-1]
             self.numbers[axis.name] = number
             self.places[axis.name] = Place(number * width, KEPT) if last else Place(number)

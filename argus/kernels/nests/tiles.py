@@ -9,11 +9,13 @@ from operator import mul
 
 from attrs import evolve, frozen
 
-from argus.language import TV, IntLike, Layout, assume, loop, unflatten
+from argus.language import TV, Int, IntLike, Layout, assume, block_id, loop, unflatten
 
 WARP = 32
 _MOST_TILES = 1 << 30
 """Of one loop over the tiles of several axes."""
+_MOST_ACROSS = 65535
+"""Blocks of a grid along its second and third axis."""
 
 
 @frozen
@@ -110,6 +112,20 @@ def nested(counts: Sequence[IntLike]) -> Iterator[tuple[IntLike, ...]]:
     assume(prod(counts, start=1) <= _MOST_TILES)
     for at in loop(prod(counts, start=1)):
         yield unflatten(at, tuple(counts))
+
+
+def blocks(counts: Sequence[IntLike], *, in_order: bool) -> tuple[Int, ...]:
+    """The coordinates of this block in a grid of so many along each axis.
+
+    in_order: blocks that start one after the other are neighbours along the last axis, whose elements are neighbours in
+    memory; else along the first.
+    """
+    return block_id(tuple(counts[::-1]))[::-1] if in_order else block_id(tuple(counts))
+
+
+def may_be_in_order(counts: Sequence[int]) -> bool:
+    """Whether a grid that has the last axis first may have so many blocks along the others."""
+    return all(count <= _MOST_ACROSS for count in counts[:-1])
 
 
 def power_of_two(number: int) -> int:

@@ -13,8 +13,8 @@ from attrs import frozen
 
 from argus.kernels.nests.bodies import FOLDS, Place, TileBody
 from argus.kernels.nests.fragments import TYPES
-from argus.kernels.nests.tiles import WARP, Tile, TileAxis
-from argus.language import IntLike, Tensor, assume, block_id, ceil_div, copy, sm_90a, unflatten
+from argus.kernels.nests.tiles import WARP, Tile, TileAxis, blocks, may_be_in_order
+from argus.language import IntLike, Tensor, assume, ceil_div, copy, sm_90a, unflatten
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
 from argus.nests.nest import Nest, Reduce
@@ -39,12 +39,14 @@ _GRID = 3
 class Windows:
     """A block of `threads` has `rows` rows of the output of `columns` elements, and so the rest of the threads' rows.
 
-    rows: of each thread. columns: threads along the last axis.
+    rows: of each thread. columns: threads along the last axis. in_order: blocks that start one after the other are
+    neighbours along the last axis; else along the first ones.
     """
 
     threads: int = 128
     columns: int = 128
     rows: int = 1
+    in_order: bool = True
     target = sm_90a
 
     @property
@@ -64,11 +66,13 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Windows | None:
     types = {each.dtype for each in reads(form.nests[0].body)}
     if not types or not types <= set(TYPES):
         return None
-    width = int(computed(form.nests[0].domain[-1].extent, sizes))
+    shape = [int(computed(axis.extent, sizes)) for axis in form.nests[0].domain]
+    width = shape[-1]
     columns = min((4 * WARP, 2 * WARP, WARP), key=lambda n: (10 * n * -(-width // n) > 11 * width, -n))
     elements = max(prod(extent or 0 for extent in each) for each in extents)
     rows = next((n for n in (4, 2) if n * elements <= _HELD), 1)
-    return Windows(_THREADS, columns, rows)
+    counts = [prod(shape[:-2]), *shape[-2:]]
+    return Windows(_THREADS, columns, rows, may_be_in_order(counts))
 
 
 def _meet(index: Any, nest: Nest, found: Sequence[Reduce]) -> bool:  # noqa: ANN401 reason: an index expression
@@ -90,7 +94,7 @@ def windows(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, 
     grid = (*outer, *(ceil_div(extent, axis.extent) for extent, axis in zip(inner, tile.axes, strict=True)))
     joined = grid[: max(1, len(grid) - _GRID + 1)]
     assume(prod(joined, start=1) <= _MOST_BLOCKS)
-    first, *rest = block_id((prod(joined, start=1), *grid[len(joined) :]))
+    first, *rest = blocks((prod(joined, start=1), *grid[len(joined) :]), in_order=cfg.in_order)
     _store(nest, tensors, sizes, tile, (*unflatten(first, joined), *rest))
 
 

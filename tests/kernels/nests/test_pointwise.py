@@ -40,6 +40,10 @@ TENSORS = {
 }
 
 
+def _values(form: Canonical) -> dict[str, int]:
+    return {name: int(computed(extent, {})) for name, extent in form.sizes.items()}
+
+
 def _apply(op: str, *args: Expr | float) -> Expr:
     return Apply(op, tuple(Constant(each) if isinstance(each, int | float) else each for each in args))
 
@@ -68,7 +72,7 @@ BODIES: dict[str, Expr] = {
 def made(body: Expr, claimed: Expr | None = None, dtype: str = "f32") -> tuple[Canonical, Template]:
     """The kernel of a body; it claims another one, if that is given."""
     form = canonical([Nest("out", dtype, (I, J, K), body)], TENSORS)
-    config = config_for(form, 24)
+    config = config_for(form, _values(form))
     assert config is not None
     if claimed is None:
         return form, template(form, pointwise, config, "pointwise")
@@ -119,7 +123,25 @@ def test_vectors_divide_the_last_axis(last: int, vector: int) -> None:
     form = canonical(
         [Nest("out", "f32", (axis,), Read("v", (axis.index,), "f32"))], {"v": TensorType("v", (axis.extent,), "f32")}
     )
-    config = config_for(form, last)
+    config = config_for(form, _values(form))
     assert config is not None
     assert config.vector == vector
     assert last % vector == 0
+
+
+@pytest.mark.parametrize(("outer", "in_order"), [(65535, True), (65536, False)])
+def test_blocks_are_in_order_where_a_grid_has_room(outer: int, in_order: bool) -> None:
+    axes = Axis("m", algebra.const(outer)), Axis("n", algebra.const(48))
+    read = Read("v", (axes[0].index, axes[1].index), "f32")
+    body = _apply("add", read, Read("r", (axes[1].index,), "f32"))
+    types = {
+        "v": TensorType("v", (axes[0].extent, axes[1].extent), "f32"),
+        "r": TensorType("r", (axes[1].extent,), "f32"),
+    }
+    form = canonical([Nest("out", "f32", axes, body)], types)
+    config = config_for(form, _values(form))
+    assert config is not None
+    assert config.in_order == in_order
+    grid = template(form, pointwise, config, "pointwise").trace().grid
+    first = str(grid[0])
+    assert ("ceil" in first or "//" in first) == in_order, grid

@@ -31,9 +31,11 @@ _LONG, _SHORT = 2048, 768
 _TILES = ((256, 3, (1, 2)), (256, 3, (1,)), (128, 4, (1,)))
 """Rows of a tile, stages for six products, and the cluster."""
 _CHUNKS = (0, 512, 1024, 2048, 4096, 8192, 16384)
-_STEP, _TILE = {256: 2.7, 128: 1.45}, {256: 4.0, 128: 2.5}
-"""Microseconds of six products of 32 of K of a tile, and of a tile besides."""
-_FMAS = {4: 0.36, 2: 0.2}
+_STEP, _TILE = {256: 1.95, 128: 1.0}, {256: 4.0, 128: 2.4}
+"""Microseconds of six products of 32 of K of a tile, and of a tile besides, as `benchmarks/f32_h200.py speed` has them."""
+_ODD = {256: 1.12, 128: 1.35}
+"""Times as long, where rows are no multiples of 16 bytes."""
+_FMAS = {4: 0.62, 2: 0.33}
 """Microseconds of a stage of a tile by plain FMAs, by rows of a thread."""
 _LAUNCH, _BANDWIDTH = 2.3, 3.3e6
 """Microseconds of a launch, and bytes that are moved in one."""
@@ -89,6 +91,7 @@ def microseconds(config: Parts | Fma, z: int, m: int, n: int, k: int) -> float:
     chunks = ceil(k / config.chunk) if config.chunk else 1
     tiles = z * ceil(m / config.bm) * ceil(n / config.bn / across) * across * chunks
     step = _STEP[config.bm] * config.products / max(PRODUCTS.values()) * config.bk / 32
+    step *= 1.0 if config.wide else _ODD[config.bm]
     multiplying = ceil(tiles / PROCESSORS) * (ceil((config.chunk or k) / config.bk) * step + _TILE[config.bm])
     stored = 4 * z * m * n / _BANDWIDTH
     added = _LAUNCH + (chunks + 1) * stored if config.chunk else 0.0

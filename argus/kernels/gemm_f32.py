@@ -51,6 +51,7 @@ CONFIGS: dict[str, Parts] = {
     for wide, suffix in ((True, ""), (False, "_any"))
     for name, each in {
         "tiles_128": Parts(),
+        "compensated": Parts(compensated=True),
         "tiles_128_long": Parts(bk=64, stages=2),
         "columns_192": Parts(bn=192, stages=3),
         "rows_256": _LARGE,

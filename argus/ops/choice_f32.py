@@ -32,7 +32,7 @@ _TILES = ((256, 3, (1, 2)), (256, 3, (1,)), (128, 4, (1,)))
 """Rows of a tile, stages for six products, and the cluster."""
 _CHUNKS = (0, 512, 1024, 2048, 4096, 8192, 16384)
 _STEP, _TILE = {256: 1.95, 128: 1.0}, {256: 4.0, 128: 2.4}
-"""Microseconds of six products of 32 of K of a tile, and of a tile besides, as `benchmarks/f32_h200.py speed` has them."""
+"""Microseconds of six products of 32 of K of a tile, and of a tile besides (`benchmarks/f32_h200.py speed`)."""
 _ODD = {256: 1.12, 128: 1.35}
 """Times as long, where rows are no multiples of 16 bytes."""
 _FMAS = {4: 0.62, 2: 0.33}

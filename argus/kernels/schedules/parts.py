@@ -78,7 +78,9 @@ class Parts:
     its own adds the sums of the chunks; 0: one for all of K. group: rows of a super-tile; 0: row-major tiles. cluster:
     CTAs along rows of C, which share tiles of B, or along columns, which share tiles of A. wide: rows of the f32
     matrices are multiples of 16 bytes. ordered: the warpgroups take turns to begin a stage; not in a cluster. apart:
-    False leaves the sums of all stages in the accumulator of wgmma, to measure what that loses.
+    False leaves the sums of all stages in the accumulator of wgmma, to measure what that loses. compensated: the sums
+    of a stage begin with what the addition of the last ones lost to rounding [Kahan 1965]; with bm 256, registers do
+    not suffice.
     """
 
     products: int = 6
@@ -92,6 +94,7 @@ class Parts:
     wide: bool = True
     ordered: bool = False
     apart: bool = True
+    compensated: bool = False
     target = sm_90a
     threads = 384
 
@@ -143,26 +146,31 @@ def sum_products_of_parts(p: Sequence[Tensor], q: Sequence[Tensor], C: Tensor, c
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
         most = len(PAIRS[cfg.products]) * bk if cfg.apart else None
-        apart = registers(f32, mm.C, products=most)
+        lost = [registers(f32, mm.C, products=most) for _ in range(sums if cfg.compensated else 1)]
         accs = [registers(f32, mm.C, products=most) for _ in range(sums)]
         for m, n, *z in tiles:
-            for acc in accs:
+            for acc in (*accs, *lost) if cfg.compensated else accs:
                 acc[:] = 0.0
             for _ in _slices(cfg, depth, z):
                 slot = ring.wait()
                 for i, acc in enumerate(accs):
+                    apart = lost[i % len(lost)]
                     with nullcontext() if turns is None or i > 0 else turns(wg):
                         for number, (of_a, of_b) in enumerate(PAIRS[cfg.products]):
                             a = getattr(slot, f"a{of_a}").tile((64, bk), (sums * wg + i, 0))
                             b = getattr(slot, f"b{of_b}")
                             if cfg.apart:
-                                mma(mm, apart, a, b, init=number == 0)
+                                mma(mm, apart, a, b, init=number == 0 and not cfg.compensated)
                             else:
                                 mma(mm, acc, a, b)
                     wgmma.wait(0)
                     if i == sums - 1:
                         ring.release()
-                    if cfg.apart:
+                    if cfg.compensated:
+                        sum_ = acc + apart
+                        apart[:] = apart - (sum_ - acc)
+                        acc[:] = sum_
+                    elif cfg.apart:
                         acc[:] = acc + apart
             for i, acc in enumerate(accs):
                 copy(acc, matrix_of(C, z).tile((64, bn), (sums * (2 * m + wg) + i, n)), via=via, edge=0)

@@ -17,6 +17,7 @@ from argus.core.index import Index
 from argus.core.ir import Buffer
 from argus.core.proof.dataflow.timeline import Loop, Segment
 from argus.core.proof.values.held.alike_branches import by_reference
+from argus.core.proof.values.held.cancelled import cancelled
 from argus.core.proof.values.held.cells import Cells
 from argus.core.proof.values.held.iterations import Closed, Guess, Recurrence
 from argus.core.proof.values.held.recurrences import linear
@@ -172,6 +173,7 @@ class Loops:
 
     def _closed_form(self, cells: Cells, tile: Tile, loop: Loop) -> Closed:
         step, mine = self._step(cells, tile, loop), self._opaque(cells, tile, loop)
+        step = cancelled(step, lambda each: self._of_iterations(cells, each))
         for each in heads(step):
             other = self._names[each.tensor]
             if each is not mine and other.segment.loop is not None:
@@ -217,6 +219,14 @@ class Loops:
         same = of.first.alike if begun else of.first.same
         head = of.carried(previous, exchanged(of.entry, begun), same)
         return Closed(head, of.after(last, exchanged(of.entry, ended)))
+
+    def _of_iterations(self, cells: Cells, head: Element) -> tuple[Expr, ...]:
+        """What the tile was before its loop, and what one iteration makes of it."""
+        tile = self._names[head.tensor]
+        loop = tile.segment.loop
+        if loop is None or tile in self._running:
+            return (unknown(f"`{tile.buffer.name}` within an iteration"),)
+        return cells.entry(tile.segment, tile.buffer), self._step(cells, tile, loop)
 
     def _after(self, cells: Cells, reference: Reference) -> Expr:
         """The closed form of an opaque tile after the loop."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 from attrs import field, frozen
 
@@ -48,6 +49,7 @@ class Budget:
     runs: runs of the interpreter per search for a counterexample.
     points: assignments that the enumerating backend may try.
     seconds: timeout (wall clock) of a query or a search, whatever it has counted.
+    total: seconds (wall clock) for the proof of a kernel or a program; without a limit unless something waits for it.
     seed: the seed of every randomised heuristic.
     """
 
@@ -55,7 +57,13 @@ class Budget:
     runs: int = round(NOMINAL_SECONDS * RUNS_PER_SECOND)
     points: int = 1 << 20
     seconds: float = _TIMEOUT_FACTOR * NOMINAL_SECONDS
+    total: float = inf
     seed: int = 0
+
+    def within(self, other: Budget) -> bool:
+        """Whether another budget has at least as much of everything, so that what fails with it fails with this one."""
+        mine, more = ((each.steps, each.runs, each.points, each.seconds, each.total) for each in (self, other))
+        return self.seed == other.seed and all(one <= two for one, two in zip(mine, more, strict=True))
 
     @classmethod
     def about(cls, seconds: float) -> Budget:

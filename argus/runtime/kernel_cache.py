@@ -17,14 +17,25 @@ from argus.core.index_text import show
 from argus.core.ir import Kernel, Program
 from argus.core.ir.pretty import pretty
 from argus.core.proof.outputs.launch_context import launch_contexts
+from argus.core.query import Budget
+from argus.core.verdict import Unknown, Verdict
 from argus.emit.build import build
 from argus.emit.build_program import build_program
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.text import compiled_texts
 from argus.emit.names import file_stem
 from argus.report.summary import assumptions, verdict_word
-from argus.runtime.proof_records import CachedVerdict, read_record, write_record
+from argus.runtime.proof_records import (
+    Attempt,
+    CachedVerdict,
+    read_attempt,
+    read_record,
+    write_attempt,
+    write_record,
+)
+from argus.solvers.base import identity
 from argus.solvers.cache import default_folder
+from argus.solvers.choice import resolve
 from argus.verifier.kernel import verify
 from argus.verifier.program import verify_program
 
@@ -49,30 +60,44 @@ def build_cached(kernel: Kernel, folder: Path | None = None) -> Path:
     return description
 
 
-def verify_cached(kernel: Kernel, folder: Path | None = None) -> CachedVerdict:
-    """The verdict on the kernel, verified now unless this machine has before; "unknown" is not cached."""
+def verify_cached(kernel: Kernel, folder: Path | None = None, budget: Budget | None = None) -> CachedVerdict:
+    """The verdict on the kernel, verified now unless this machine has before.
+
+    "unknown" is believed of the same solver with at least this budget, and asked for again with another or a larger.
+    """
     place, _ = _folder_of(kernel, folder)
 
-    def compute() -> CachedVerdict:
-        report = verify(kernel)
+    def compute(limits: Budget) -> CachedVerdict:
+        report = verify(kernel, budget=limits)
         word = "unclaimed" if report.uncovered else verdict_word(report.verdict)
-        return CachedVerdict(word, report.solver, assumptions(report.verdict))
+        return CachedVerdict(word, report.solver, assumptions(report.verdict), _reason(report.verdict))
 
-    return _verdict(place, kernel.name, compute)
+    return _verdict(place, kernel.name, compute, budget or Budget())
 
 
-def _verdict(place: Path, name: str, compute: Callable[[], CachedVerdict]) -> CachedVerdict:
+def _reason(verdict: Verdict) -> str:
+    return verdict.reason if isinstance(verdict, Unknown) else ""
+
+
+def _verdict(place: Path, name: str, compute: Callable[[Budget], CachedVerdict], budget: Budget) -> CachedVerdict:
     cached = read_record(place)
     if cached is not None:
         return cached
     try:
-        found = compute()
+        solver = resolve(None)
+        known = identity(solver)
+        before = read_attempt(place) if known else None
+        if before is not None and before.solver == known and budget.within(before.budget):
+            return CachedVerdict("unknown", solver.name, reason=before.reason)
+        found = compute(budget)
     except ArgusError as problem:
         if problem.diagnostic.code in _NO_SOLVER:
             return UNVERIFIED
         raise
     if found.verdict != "unknown":
         write_record(place, name, found)
+    elif known:
+        write_attempt(place, name, Attempt(known, budget, found.reason))
     return found
 
 
@@ -83,18 +108,19 @@ def build_program_cached(program: Program, folder: Path | None = None) -> Path:
     return description if description.is_file() else build_program(program, place).description
 
 
-def verify_program_cached(program: Program, folder: Path | None = None) -> CachedVerdict:
+def verify_program_cached(program: Program, folder: Path | None = None, budget: Budget | None = None) -> CachedVerdict:
     """The verdict on all launches of a program, cached like that on a kernel."""
     place = _folder_of_program(program, folder)
 
-    def compute() -> CachedVerdict:
-        report = verify_program(program)
+    def compute(limits: Budget) -> CachedVerdict:
+        report = verify_program(program, budget=limits)
         listed = tuple(dict.fromkeys(each for launch in report.launches for each in assumptions(launch.verdict)))
         claimed = not report.launches[-1].uncovered
         solver = report.launches[0].solver
-        return CachedVerdict(verdict_word(report.verdict) if claimed else "unclaimed", solver, listed)
+        word = verdict_word(report.verdict) if claimed else "unclaimed"
+        return CachedVerdict(word, solver, listed, _reason(report.verdict))
 
-    return _verdict(place, program.name, compute)
+    return _verdict(place, program.name, compute, budget or Budget())
 
 
 def _folder_of(kernel: Kernel, folder: Path | None) -> tuple[Path, str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 import platformdirs
 from attrs import asdict, frozen
 
+from argus.core.query import Budget
 from argus.emit.hip.toolchain import write_files
 
 _KEY = "proofs.key"
@@ -29,11 +30,22 @@ class CachedVerdict:
     """A verdict of `verify`, with its solver and assumptions.
 
     verdict: as in a report; "unclaimed" if an output has no assertion, "unverified" where no solver is installed.
+    reason: why it is unknown; not recorded with a verdict.
     """
 
     verdict: str
     solver: str = ""
     assumptions: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@frozen
+class Attempt:
+    """A proof that did not succeed. solver: name and version. budget: of the attempt. reason: why."""
+
+    solver: str
+    budget: Budget
+    reason: str
 
 
 def state_folder() -> Path:
@@ -63,19 +75,43 @@ def write_record(place: Path, name: str, found: CachedVerdict) -> None:
     """
     key = _key()
     if key is not None:
-        data = {**asdict(found), "signature": _signature(key, place, found)}
+        data = {**_recorded(found), "signature": _signature(key, place, found)}
         write_files({_file(key): json.dumps(data, indent=2) + "\n"}, place, name)
+
+
+def read_attempt(place: Path) -> Attempt | None:
+    """The last attempt in a kernel's folder; None if this machine has made none, or if it is damaged."""
+    key = _key()
+    if key is None:
+        return None
+    try:
+        data = json.loads((place / _file(key, "attempt")).read_text(encoding="utf-8"))
+        limits = {name: type(limit)(data["budget"][name]) for name, limit in asdict(Budget()).items()}
+        return Attempt(str(data["solver"]), Budget(**limits), str(data["reason"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write_attempt(place: Path, name: str, found: Attempt) -> None:
+    """Keep an attempt in a kernel's folder, like `write_record`; unsigned, as nothing is launched for it."""
+    key = _key()
+    if key is not None:
+        write_files({_file(key, "attempt"): json.dumps(asdict(found), indent=2) + "\n"}, place, name)
 
 
 def _signature(key: bytes, place: Path, found: CachedVerdict) -> str:
     """Of the verdict and the folder's name, which contains the digest of kernel, code and sources."""
-    text = json.dumps([place.name, asdict(found)], sort_keys=True)
+    text = json.dumps([place.name, _recorded(found)], sort_keys=True)
     return hmac.new(key, text.encode(), sha256).hexdigest()
 
 
-def _file(key: bytes) -> str:
+def _recorded(found: CachedVerdict) -> dict[str, object]:
+    return {name: value for name, value in asdict(found).items() if name != "reason"}
+
+
+def _file(key: bytes, what: str = "verdict") -> str:
     """One file per machine, so that machines that share a folder do not replace each other's."""
-    return f"verdict-{sha256(key).hexdigest()[:8]}.json"
+    return f"{what}-{sha256(key).hexdigest()[:8]}.json"
 
 
 def _key() -> bytes | None:

@@ -26,6 +26,7 @@ from argus.interp.search.runs import Runs
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.choice import resolve
+from argus.solvers.session.answers import OutOfTime
 from argus.solvers.session.session import Session
 from argus.verifier.garbage import few_collections
 from argus.verifier.refute import Refutation, Suspect, is_static, refute, static_fault
@@ -67,8 +68,11 @@ def verify(
     traced = kernel if isinstance(kernel, Kernel) else kernel.trace(config or kernel.instances()[0])
     backend = resolve(solver)
     session = Session(backend, budget or Budget(), cache)
-    analysis = analyse(traced, session)
-    return report_on(traced, analysis, session, lambda suspects: refute(traced, suspects, session.budget, runs), start)
+    try:
+        analysis = analyse(traced, session)
+        return report_on(traced, analysis, session, lambda found: refute(traced, found, session.budget, runs), start)
+    except OutOfTime:
+        return out_of_time(traced, session, start)
 
 
 def report_on(kernel: Kernel, analysis: Analysis, session: Session, refuter: Refuter, start: float) -> Report:
@@ -331,6 +335,22 @@ def _unchecked_report(
         kernel=kernel.name,
     )
     return _report(kernel, solver, Unknown(reason, attempt), findings, (doubt,), session, start)
+
+
+def out_of_time(kernel: Kernel, session: Session, start: float) -> Report:
+    """The report where the time for the whole proof is spent (`Budget.total`)."""
+    reason = f"the {session.budget.total:.3g} s for the whole proof are spent"
+    attempt = "raise the budget's `total`"
+    doubt = Diagnostic(
+        "I38",
+        "unknown",
+        f"`{kernel.name}` is neither proved nor refuted",
+        Label(kernel.span, reason),
+        notes=(reason,),
+        help=attempt,
+        kernel=kernel.name,
+    )
+    return _report(kernel, session.solver, Unknown(reason, attempt), (), (doubt,), session, start)
 
 
 def _vacuous(kernel: Kernel, listed: tuple[str, ...]) -> Diagnostic:

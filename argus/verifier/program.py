@@ -27,9 +27,10 @@ from argus.core.verdict import Crossing, ProgramReport, Proved, Refuted, Report,
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.choice import resolve
+from argus.solvers.session.answers import OutOfTime
 from argus.solvers.session.session import Session
 from argus.verifier.garbage import few_collections
-from argus.verifier.kernel import report_on, verify
+from argus.verifier.kernel import out_of_time, report_on, verify
 from argus.verifier.loader import Exported
 from argus.verifier.refute import Refutation, Suspect, refute
 from argus.verifier.refute_program import ProgramLaunch, refute_launch
@@ -54,15 +55,19 @@ def verify_program(
     Takes the arguments of `verify`, and raises the same errors.
     """
     traced = program if isinstance(program, Program) else program.trace(config or program.instances()[0])
-    backend = resolve(solver)
+    start, backend, limits = perf_counter(), resolve(solver), budget or Budget()
     launches = launch_contexts(traced)
     contents: dict[Buffer, TensorContent] = {}
     values: dict[Buffer, Left | str] = {}
     states: list[Contents] = []
     reports: list[Report] = []
     for number, each in enumerate(launches):
-        session = Session(backend, budget or Budget(), cache)
-        report, analysis = _verify_launch(ProgramLaunch(traced, number, launches), contents, values, session)
+        session = Session(backend, evolve(limits, total=limits.total - (perf_counter() - start)), cache)
+        try:
+            report, analysis = _verify_launch(ProgramLaunch(traced, number, launches), contents, values, session)
+        except OutOfTime:
+            reports.append(out_of_time(each.kernel, Session(backend, limits, cache), start))
+            return ProgramReport(traced.name, _worst(reports), tuple(reports), ())
         reports.append(report)
         for buffer in written_tensors(each.kernel):
             reason = f"`{each.kernel.name}` writes it, and the analysis does not know what"

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Assert, Kernel
+from argus.core.query import Budget
 from argus.core.verdict import Report, Unknown
 from argus.language import (
     Tensor,
@@ -25,6 +26,7 @@ from argus.language import (
 )
 from argus.runtime import proof_records
 from argus.runtime.kernel_cache import UNVERIFIED, build_cached, sources_digest, verify_cached
+from argus.solvers.choice import use_solver
 from argus.verifier.kernel import verify
 
 module = import_module("argus.runtime.kernel_cache")
@@ -112,9 +114,9 @@ def test_a_verdict_of_another_machine_is_recomputed(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("ARGUS_STATE_DIR", str(tmp_path / "other"))
     asked: list[Kernel] = []
 
-    def counted(kernel: Kernel) -> Report:
+    def counted(kernel: Kernel, budget: Budget) -> Report:
         asked.append(kernel)
-        return verify(kernel)
+        return verify(kernel, budget=budget)
 
     monkeypatch.setattr(module, "verify", counted)
 
@@ -187,13 +189,42 @@ def test_errors_other_than_a_missing_solver_are_raised(tmp_path: Path, monkeypat
         verify_cached(twice.trace(), tmp_path)
 
 
-def test_an_unknown_verdict_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    report = evolve(verify(twice), verdict=Unknown("too hard", "more time"))
+def test_a_proof_that_failed_is_tried_again_with_more_or_by_another_solver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    little, asked = Budget(total=0.0), list[Budget]()
 
-    def undecided(*_given: object, **_named: object) -> Report:
+    def counted(kernel: Kernel, budget: Budget) -> Report:
+        asked.append(budget)
+        return verify(kernel, budget=budget)
+
+    monkeypatch.setattr(module, "verify", counted)
+    for _ in range(2):
+        found = verify_cached(twice.trace(), tmp_path, little)
+        assert (found.verdict, found.reason) == ("unknown", "the 0 s for the whole proof are spent")
+    assert not list(tmp_path.rglob("verdict-*.json"))
+    assert asked == [little]
+
+    with use_solver("z3"):
+        assert verify_cached(twice.trace(), tmp_path, little).verdict == "unknown"
+    assert asked == [little, little]
+
+    assert verify_cached(twice.trace(), tmp_path).verdict == "proved"
+    assert verify_cached(twice.trace(), tmp_path, little).verdict == "proved"
+    assert len(asked) == 3
+
+
+def test_a_damaged_attempt_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = evolve(verify(twice), verdict=Unknown("too hard", "more time"))
+    asked: list[Budget] = []
+
+    def undecided(_kernel: Kernel, budget: Budget) -> Report:
+        asked.append(budget)
         return report
 
     monkeypatch.setattr(module, "verify", undecided)
-
-    assert verify_cached(twice.trace(), tmp_path).verdict == "unknown"
-    assert not list(tmp_path.rglob("verdict-*.json"))
+    for text in ("", "{}", "[1]", '{"solver": 1, "budget": {}, "reason": ""}'):
+        assert verify_cached(twice.trace(), tmp_path).verdict == "unknown"
+        (path,) = tmp_path.rglob("attempt-*.json")
+        path.write_text(text, encoding="utf-8")
+    assert asked == [Budget()] * 4

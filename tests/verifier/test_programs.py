@@ -68,6 +68,13 @@ def verified(path: Path, solver: str, budget: Budget | None = None) -> ProgramRe
     return verify_program(program, solver=solver, budget=budget)
 
 
+def test_a_program_whose_time_is_spent_is_unknown() -> None:
+    report = verified(files("proved")[0], "z3", Budget(total=0.0))
+    assert isinstance(report.verdict, Unknown)
+    assert report.verdict.reason.endswith("s for the whole proof are spent")
+    assert len(report.launches) == 1
+
+
 @pytest.mark.parametrize("kind", ["proved", "refuted", "unknown"])
 def test_a_folder_holds_programs_of_its_verdict(kind: str) -> None:
     found = files(kind)

@@ -38,6 +38,10 @@ class Stats:
     seconds: float = 0.0
 
 
+class OutOfTime(Exception):  # noqa: N818 reason: it ends one verification, as a result
+    """The time for a whole proof (`Budget.total`) is spent."""
+
+
 Count = Literal["asked", "by_normal_form", "memory_hits", "disk_hits", "enumerated", "reached_smt", "gave_up"]
 _COUNTS: tuple[Count, ...] = get_args(Count)
 
@@ -58,6 +62,7 @@ class Answers:
     witnesses: Witnesses = field(factory=Witnesses, init=False)
     _tally: dict[Count, int] = field(factory=lambda: dict.fromkeys(_COUNTS, 0), init=False)
     _seconds: float = field(default=0.0, init=False)
+    _begun: float = field(factory=perf_counter, init=False)
     _memory: dict[str, Answer] = field(factory=dict[str, Answer], init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -67,6 +72,12 @@ class Answers:
     @property
     def stats(self) -> Stats:
         return Stats(**self._tally, seconds=self._seconds)
+
+    def asked(self) -> None:
+        """Count a question. Raises OutOfTime where the proof has no time left."""
+        if perf_counter() - self._begun > self.budget.total:
+            raise OutOfTime
+        self.count("asked")
 
     def count(self, what: Count) -> None:
         self._tally[what] += 1

@@ -131,7 +131,7 @@ class Session:
 
     def _recall(self, asked: Implication, *, any_model: bool = False) -> Answer | None:
         """The answer by normal form, or from the session's or the process's memory."""
-        self._answers.count("asked")
+        self._answers.asked()
         if asked[1] is TRUE:
             self._answers.count("by_normal_form")
             return Unsat(_NORMAL_FORM)
@@ -201,7 +201,7 @@ class Session:
 
     def check(self, assertions: Sequence[Cond]) -> Answer:
         """Whether all assertions are satisfiable together."""
-        self._answers.count("asked")
+        self._answers.asked()
         pieces = _pieces(assertions)
         if contradict(pieces):
             self._answers.count("by_normal_form")

@@ -16,7 +16,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.torch.calls import dropout
 from argus.torch.compiled import Compiled
 from argus.torch.decompositions import decompositions
-from argus.torch.planner import Planner
+from argus.torch.planner import PROOF_SECONDS, Planner
 from argus.torch.report import EagerEntry, GraphEntry, fallback_text, record
 from argus.torch.steps import EagerStep
 
@@ -26,16 +26,20 @@ _WARNED: set[str] = set()
 
 @frozen
 class Options:
-    """fallback: what happens to operations that are not covered: eager torch runs them, or E418 is raised."""
+    """fallback: what happens to operations that are not covered: eager torch runs them, or E418 is raised.
+
+    proof_seconds: for the proofs of a graph; a kernel without a proof by then is not used.
+    """
 
     fallback: Fallback = "eager"
+    proof_seconds: float = PROOF_SECONDS
 
 
 def argus_backend(module: Any, inputs: Sequence[Any], **given: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
     """The backend that `torch.compile(model, backend="argus", options={...})` calls with each graph.
 
-    options: `fallback`, "eager" (the default) or "error". Raises ArgusError (E418) for operations that are not covered,
-    if they are errors, and for other options.
+    options: `fallback`, "eager" (the default) or "error"; `proof_seconds`. Raises ArgusError (E418) for operations that
+    are not covered, if they are errors, and for other options.
     """
     options = _options(dict(cast("Mapping[str, Any]", given.get("options") or {})))
 
@@ -71,11 +75,13 @@ def _boxed(run: Compiled) -> Callable[[list[Any]], Any]:
 
 
 def _options(given: dict[str, Any]) -> Options:
-    fallback = given.pop("fallback", "eager")
+    fallback, seconds = given.pop("fallback", "eager"), given.pop("proof_seconds", PROOF_SECONDS)
     if fallback not in ("eager", "error") or given:
         found = f"`fallback` is {fallback!r}" if fallback not in ("eager", "error") else f"there is no option {given!r}"
         raise _refusal(f"{found}", "write `options={'fallback': 'eager'}` or `'error'`")
-    return Options(fallback)
+    if not isinstance(seconds, int | float) or not seconds >= 0:
+        raise _refusal(f"`proof_seconds` is {seconds!r}", "write a number of seconds")
+    return Options(fallback, float(seconds))
 
 
 def _refusal(message: str, repair: str) -> ArgusError:
@@ -85,12 +91,13 @@ def _refusal(message: str, repair: str) -> ArgusError:
 def compiled(module: Any, options: Options) -> Compiled:  # noqa: ANN401 reason: a module of torch.fx
     """A graph of aten operations that is ready to run, and its entry in the report. Raises ArgusError (E418)."""
     start = perf_counter()
-    planner = Planner(_hints(module.graph))
+    planner = Planner(_hints(module.graph), options.proof_seconds)
     graph, steps = planner.planned(module)
     calls = [step for step in graph.steps if isinstance(step, EagerStep) and not step.allocates]
     eager = tuple(EagerEntry(step.operation, step.node, step.why) for step in calls if not step.is_proved)
     operators = tuple(str(step.called) for step in calls if step.is_proved)
-    record(GraphEntry(planner.entries, eager, operators, perf_counter() - start))
+    failed, seconds = tuple(planner.failed.values()), perf_counter() - start
+    record(GraphEntry(planner.entries, eager, operators, seconds, failed, planner.in_proofs))
     if eager and options.fallback == "error":
         raise _refusal(
             f"{len(eager)} operations are not covered: {fallback_text(eager)}",

@@ -8,8 +8,9 @@ from typing import Any
 
 from attrs import define, field
 
-from argus.core.diagnostic import ArgusError
+from argus.core.diagnostic import ArgusError, InternalError
 from argus.core.ir import Program
+from argus.core.query import Budget
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
 from argus.nests.fusion import fused
@@ -25,23 +26,31 @@ from argus.torch.lowering import lowered
 from argus.torch.report import KernelEntry
 from argus.torch.steps import EagerStep, Lowered, NestStep, Tensor
 
+PROOF_SECONDS = 300.0
+"""For the proofs of a graph; what has no proof then runs otherwise."""
+_MOST_SECONDS = 30.0
+"""For the proof of a kernel."""
 _PROOFS: dict[tuple[str, str], KernelEntry | str] = {}
 """What is known of kernels in this process, by name and configuration; those that are unknown are on no disk."""
 
 
 @define
 class Planner:
-    """hints: values of sizes. kernels: what was chosen, by the output's name.
+    """hints: values of sizes. left: seconds for proofs. kernels: what was chosen, by the output's name. failed: kernels
+    that are not proved, and why. in_proofs: seconds.
 
     A graph is planned again until each of its nests has a kernel: first without the fusion of a nest that has none,
     then with its operands in memory, at last with its operation in eager torch.
     """
 
     hints: Mapping[str, int]
+    left: float = PROOF_SECONDS
     kernels: dict[str, KernelEntry] = field(factory=dict[str, KernelEntry])
     eager: dict[str, str] = field(factory=dict[str, str])
     stored: set[str] = field(factory=set[str])
     apart: set[str] = field(factory=set[str])
+    failed: dict[str, str] = field(factory=dict[str, str])
+    in_proofs: float = 0.0
 
     @property
     def entries(self) -> tuple[KernelEntry, ...]:
@@ -105,6 +114,8 @@ class Planner:
         elif step.node not in self.stored:
             self.stored.add(step.node)
         else:
+            if step.node in self.eager:
+                raise InternalError(f"`{step.node}` has no kernel and is not left to eager torch: {why}")
             self.eager[step.node] = why
 
     # -- templates ---
@@ -147,19 +158,32 @@ class Planner:
     def _proved(self, candidate: Candidate, form: Canonical) -> KernelEntry | str:
         """What the report says of a kernel that is proved; otherwise a reason."""
         key = candidate.family, candidate.config
-        if key not in _PROOFS:
-            _PROOFS[key] = _proof(candidate, form)
-        return _PROOFS[key]
+        found = _PROOFS.get(key)
+        if found is None:
+            start = perf_counter()
+            total = max(0.0, min(_MOST_SECONDS, self.left))
+            found = _proof(candidate, form, Budget(runs=0, total=total))
+            seconds = perf_counter() - start
+            self.in_proofs += seconds
+            self.left -= seconds
+            if isinstance(found, KernelEntry) or total == _MOST_SECONDS:
+                _PROOFS[key] = found
+        if isinstance(found, str):
+            self.failed[f"{candidate.family}_{candidate.config}"] = found
+        return found
 
 
-def _proof(candidate: Candidate, form: Canonical) -> KernelEntry | str:
+def _proof(candidate: Candidate, form: Canonical, budget: Budget) -> KernelEntry | str:
+    """What the report says of a kernel. No run of the interpreter is searched that shows a kernel to be wrong."""
     start = perf_counter()
     try:
         traced, _ = candidate.traced()
-        known = verify_program_cached(traced) if isinstance(traced, Program) else verify_cached(traced)
+        is_program = isinstance(traced, Program)
+        known = verify_program_cached(traced, None, budget) if is_program else verify_cached(traced, None, budget)
     except ArgusError as problem:
         return f"{candidate.family}: {problem.diagnostic.message}"
     if known.verdict != "proved":
-        return f"`{candidate.family}_{candidate.config}` is {known.verdict}"
+        said = f": {known.reason}" if known.reason else ""
+        return f"`{candidate.family}_{candidate.config}` is {known.verdict}{said}"
     text, seconds = canonical_text(form), perf_counter() - start
     return KernelEntry(candidate.family, candidate.config, text, known.verdict, known.assumptions, seconds)

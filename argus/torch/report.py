@@ -30,16 +30,18 @@ class EagerEntry:
 
 @frozen
 class GraphEntry:
-    """A compiled graph. operators: of Argus that it calls. seconds: from the capture on, those in proofs included."""
+    """A compiled graph. operators: of Argus that it calls. seconds: from the capture on, those in proofs included.
+
+    failed: templates whose kernel is not proved, with the reason. in_proofs: seconds in proofs, those that failed
+    included.
+    """
 
     kernels: tuple[KernelEntry, ...] = field(factory=tuple[KernelEntry, ...])
     eager: tuple[EagerEntry, ...] = field(factory=tuple[EagerEntry, ...])
     operators: tuple[str, ...] = ()
     seconds: float = 0.0
-
-    @property
-    def in_proofs(self) -> float:
-        return sum(each.seconds for each in self.kernels)
+    failed: tuple[str, ...] = ()
+    in_proofs: float = 0.0
 
     def __str__(self) -> str:
         share = 100 * self.in_proofs / self.seconds if self.seconds else 0.0
@@ -49,6 +51,7 @@ class GraphEntry:
             lines.append(f"  kernel {each.name} {each.config}: {each.verdict}")
             lines += [f"    {line}" for line in each.nests.splitlines()]
         lines += [f"  operator {each}" for each in self.operators]
+        lines += [f"  not proved: {each}" for each in self.failed]
         lines += [f"  eager {each.operation} ({each.node}): {each.why}" for each in self.eager]
         return "\n".join(lines)
 

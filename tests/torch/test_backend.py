@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -246,3 +247,32 @@ def test_a_norm_is_fused_into_few_kernels(name: str) -> None:
     entry = agrees(function, randn(2, 4, 8, 8))
     assert not entry.eager
     assert len(entry.kernels) <= kernels
+
+
+@pytest.mark.filterwarnings("ignore:argus. eager torch runs")
+def test_the_time_for_proofs_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
+    x = randn(4, 32)
+
+    def shifted(x: torch.Tensor) -> torch.Tensor:
+        return x + 0.7109375
+
+    with torch.no_grad():
+        assert torch.equal(_compiled(shifted, options={"proof_seconds": 0})(x), x + 0.7109375)
+        entry = argus.torch.report()[-1]
+        assert not entry.kernels
+        assert "the 0 s for the whole proof are spent" in entry.failed[0]
+        T.compiler.reset()
+        assert torch.allclose(_compiled(shifted)(x), x + 0.7109375)
+    assert [each.verdict for each in argus.torch.report()[-1].kernels] == ["proved"]
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore:argus. eager torch runs")
+def test_a_batch_norm_in_training_of_any_batch_ends_in_three_kernels() -> None:
+    made, plain = (torch.nn.BatchNorm1d(32) for _ in range(2))
+    x = randn(16, 32)
+    with torch.no_grad():
+        assert torch.allclose(T.compile(made, backend="argus", dynamic=True)(x), plain(x), atol=1e-5)
+    assert torch.allclose(made.running_var, plain.running_var, atol=1e-6)  # pyright: ignore[reportArgumentType]
+    assert len(argus.torch.report()[-1].kernels) == 3

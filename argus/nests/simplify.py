@@ -38,6 +38,10 @@ def apply(op: str, *args: Expr) -> Expr:
         numbers = [each for each in places if each is not None]
         if len(numbers) == len(args):
             return coordinate(_OF_INTEGERS[op](*numbers))
+    if op == "div" and isinstance(args[0], Coordinate) and isinstance(places[1], Const) and places[1].value > 0:
+        above, below = args[0].index, places[1]
+        if algebra.mod(above, below) is algebra.const(0):
+            return coordinate(algebra.floordiv(above, below))
     if op in ELEMENT_OPS and all(isinstance(each, Constant) for each in args):
         return Constant(evaluate_op(op, *(each.value for each in args if isinstance(each, Constant))))
     match op, args:
@@ -47,6 +51,10 @@ def apply(op: str, *args: Expr) -> Expr:
             return other
         case ("neg", (Apply(op="neg", args=(inner,)),)):
             return inner
+        case ("mul", (Apply(op="div") as one, other)) if _is_fraction(one):
+            return _scaled(other, one)
+        case ("mul", (other, Apply(op="div") as one)) if _is_fraction(one):
+            return _scaled(other, one)
         case _:
             return Apply(op, args)
 
@@ -59,6 +67,16 @@ _OF_INTEGERS = {
     "max": algebra.maximum,
     "min": algebra.minimum,
 }
+
+
+def _is_fraction(of: Apply) -> bool:
+    return all(_integer(each) is not None for each in of.args)
+
+
+def _scaled(value: Expr, fraction: Apply) -> Expr:
+    """The value times a quotient of integers, which kernels do not compute by itself."""
+    above, below = fraction.args
+    return Apply("div", (apply("mul", value, above), below))
 
 
 def coordinate(index: Index) -> Expr:

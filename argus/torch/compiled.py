@@ -18,7 +18,8 @@ from argus.ops.call_path import Plan, launch
 from argus.ops.operands import copy_aligned
 from argus.runtime.launches import Product
 from argus.torch.families import Family, candidates
-from argus.torch.steps import TORCH_TYPES, EagerStep, Lowered, Tensor
+from argus.torch.sizes import of_sizes
+from argus.torch.steps import TORCH_TYPES, EagerStep, Lowered, Number, Tensor
 
 Sizes = Mapping[str, int]
 
@@ -155,6 +156,8 @@ def _result(each: object, tensors: Mapping[str, Any], sizes: Sizes) -> object:
     match each:
         case Tensor(name=name):
             return tensors[name]
+        case Number(value=value):
+            return of_sizes(value, sizes)
         case _ if isinstance(each, Node):
             return int(computed(each, sizes))
         case _:

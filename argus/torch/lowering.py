@@ -15,7 +15,7 @@ from argus.nests.affine import Extents, product_of
 from argus.nests.nest import Axis, Expr, Nest, Read, TensorType
 from argus.nests.rewrite import reads
 from argus.torch.sizes import fraction_of, index_of
-from argus.torch.steps import NAMES_OF_TYPES, TORCH_TYPES, VIEWS, EagerStep, Lowered, NestStep, Step, Tensor
+from argus.torch.steps import NAMES_OF_TYPES, TORCH_TYPES, VIEWS, EagerStep, Lowered, NestStep, Number, Step, Tensor
 from argus.torch.tables import contractions, convolutions, pointwise, reductions, views, windows
 from argus.torch.tables.table import ENTRIES, NotCovered
 from argus.torch.values import Indices, Value, number
@@ -39,7 +39,7 @@ def lowered(graph: Any, eager: Mapping[str, str], stored: Collection[str] = ()) 
 
 @define
 class _Lowering:
-    """values: what each node is. types: the tensors in memory by name."""
+    """values: what each node is. numbers: those of sizes, among them. types: the tensors in memory by name."""
 
     graph: Any
     eager: Mapping[str, str]
@@ -50,6 +50,7 @@ class _Lowering:
     inputs: list[tuple[str, Index | None]] = field(factory=list[tuple[str, "Index | None"]])
     held: list[tuple[str, str]] = field(factory=list[tuple[str, str]])
     outputs: tuple[object, ...] = ()
+    numbers: dict[Any, Number] = field(factory=dict[Any, Number])
     extents: dict[Symbol, Index] = field(factory=dict[Symbol, Index])
     sinks: dict[Any, set[Any]] = field(factory=dict[Any, set[Any]])
 
@@ -94,6 +95,7 @@ class _Lowering:
         if isinstance(found, torch.SymFloat):
             quotient = fraction_of(found)
             self.values[node] = Value((), "f32", lambda _: quotient)
+            self.numbers[node] = Number(quotient)
             return
         if node.target is operator.getitem:
             whole = self.values[node.args[0]]
@@ -132,7 +134,8 @@ class _Lowering:
 
     def _in_eager(self, node: Any, why: str) -> None:  # noqa: ANN401 reason: a node
         for each in node.all_input_nodes:
-            self.store(each)
+            if each not in self.numbers:
+                self.store(each)
         args, keywords = (map_aggregate(each, self._given) for each in (node.args, dict(node.kwargs)))
         found = node.meta.get("val")
         single = isinstance(found, torch.Tensor)
@@ -155,12 +158,16 @@ class _Lowering:
             return index_of(arg)
         if not isinstance(arg, torch.fx.Node):
             return arg
+        if arg in self.numbers:
+            return self.numbers[arg]
         held = self.values[arg]
         return Tensor(cast(str, held.tensor)) if isinstance(held, Value) else held
 
     def _output(self, node: Any) -> object:  # noqa: ANN401 reason: a node or a constant
         if not isinstance(node, torch.fx.Node):
             return node
+        if node in self.numbers:
+            return self.numbers[node]
         name = self.store(node)
         return self.values[node] if name is None else Tensor(name)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from collections.abc import Mapping
+from functools import partial, reduce
 from typing import Any
 
 from argus.core import algebra
 from argus.core.index import Index
+from argus.nests.affine import computed
 from argus.nests.nest import Apply, Constant, Coordinate, Expr, size
+from argus.nests.simplify import apply
 from argus.torch.tables.table import NotCovered
 
 
@@ -23,6 +26,20 @@ def fraction_of(number: Any) -> Expr:  # noqa: ANN401 reason: a symbolic number 
     return _fraction(number.node.expr)
 
 
+def of_sizes(number: Expr, sizes: Mapping[str, int]) -> float:
+    """The value of such a number."""
+    match number:
+        case Constant(value=value):
+            return value
+        case Coordinate(index=index):
+            return float(computed(index, sizes))
+        case Apply(op=op, args=args):
+            one, other = (of_sizes(each, sizes) for each in args)
+            return one / other if op == "div" else one * other if op == "mul" else one + other
+        case _:
+            raise TypeError(number)
+
+
 def _fraction(expr: Any) -> Expr:  # noqa: ANN401 reason: an expression of sympy
     if expr.is_number:
         return Constant(float(expr))
@@ -30,9 +47,9 @@ def _fraction(expr: Any) -> Expr:  # noqa: ANN401 reason: an expression of sympy
     match name:
         case "Add" | "Mul":
             first, *others = map(_fraction, expr.args)
-            return reduce(lambda one, other: Apply(name.lower(), (one, other)), others, first)
+            return reduce(partial(apply, name.lower()), others, first)
         case "FloatTrueDiv" | "IntTrueDiv":
-            return Apply("div", tuple(map(_fraction, expr.args)))
+            return apply("div", *map(_fraction, expr.args))
         case "ToFloat":
             return _fraction(expr.args[0])
         case _:

@@ -11,7 +11,7 @@ from torch._ops import HigherOrderOperator
 from torch.fx.node import map_aggregate
 
 from argus.core.index import Index
-from argus.nests.nest import Nest, TensorType
+from argus.nests.nest import Expr, Nest, TensorType
 
 NAMES_OF_TYPES = {
     torch.float32: "f32",
@@ -51,8 +51,8 @@ class NestStep:
 class EagerStep:
     """An operation that eager torch runs, by the name of its node. why: what is not covered.
 
-    target: called with args and keywords, in which a `Tensor` is a tensor's name and an `Index` a size. results: the
-    names of the tensors that it returns.
+    target: called with args and keywords, in which a `Tensor` is a tensor's name, an `Index` a size and a `Number` one
+    of sizes. results: the names of the tensors that it returns.
     """
 
     node: str
@@ -94,6 +94,13 @@ class EagerStep:
 
 
 @frozen
+class Number:
+    """A number that torch computes of sizes."""
+
+    value: Expr
+
+
+@frozen
 class Tensor:
     """A tensor in memory, by its name."""
 
@@ -105,7 +112,7 @@ Step = Union[NestStep, EagerStep]
 
 @frozen
 class Lowered:
-    """steps: in order. types: of all tensors by name. outputs: a `Tensor`, an `Index` or a constant for each result.
+    """A graph as steps, in order. types: of tensors by name. outputs: a `Tensor`, `Index`, `Number` or constant each.
 
     inputs: of each placeholder in order, its name, and the size that it is, if it is one. held: the names of tensors
     that belong to the graph.

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from argus.nests.nest import Apply, Constant, Coordinate, size
+from argus.core import algebra
+from argus.nests.nest import Apply, Coordinate, size
 from argus.torch.backend import argus_backend
 from argus.torch.report import clear_report, report
-from argus.torch.sizes import fraction_of
+from argus.torch.sizes import fraction_of, of_sizes
 from tests.torch.operands import TORCH, normal
 
 
@@ -42,8 +43,6 @@ def test_numbers_of_sizes_are_expressions_of_them() -> None:
         fake = mode.from_tensor(batch, symbolic_context=None)
         count = fake.shape[0]
         found = fraction_of(count / (count - 1.0))
-    n = Coordinate(size(str(count.node.expr)))
-    assert found in (
-        Apply("div", (n, Apply("add", (n, Constant(-1.0))))),
-        Apply("div", (n, Apply("add", (Constant(-1.0), n)))),
-    )
+    n = size(str(count.node.expr))
+    assert found == Apply("div", (Coordinate(n), Coordinate(algebra.sub(n, 1))))
+    assert of_sizes(found, {str(count.node.expr): 5}) == 1.25

@@ -148,7 +148,7 @@ def _var(
     made = moments(name, value.at(places), kept, reduced_axes, {}, always=between)
     held = {nest.output: cx.emitted(nest) for nest in made}
     count = coordinate(_count(value, dims))
-    factor = apply("div", count, apply("sub", count, Constant(float(fewer))))
+    factor = Constant(1.0) if fewer == 0 else apply("div", count, apply("sub", count, Constant(float(fewer))))
 
     def of_kept(index: Indices) -> Indices:
         return tuple(place for k, place in enumerate(index) if k not in over) if keepdim else index

@@ -37,16 +37,25 @@ from argus.language import (
 
 WORDS = 4
 """Random words of a counter."""
-_TILE = 1024
+_WIDEST = 16
+"""Bytes that a thread of torch's loads at once, at most."""
 
 
 @frozen
 class Drawn:
-    """vector: elements that a thread of torch's draws words for at once, 4, 2 or 1; of 1, four that lie apart."""
+    """vector: elements that a thread of torch's loads at once, 8, 4, 2 or 1.
+
+    It draws four words for each four of them, or for 2; of 1, four elements that lie apart have the words.
+    """
 
     vector: int = 4
     threads: int = 256
     target = sm_90a
+
+    @property
+    def tile(self) -> int:
+        """Elements of a block."""
+        return self.threads * max(self.vector, WORDS)
 
 
 @frozen
@@ -54,27 +63,35 @@ class DrawnCdna3(Drawn):
     target = gfx942
 
 
-CONFIGS = {name_of(each): each for kind in (Drawn, DrawnCdna3) for each in (kind(vector) for vector in (4, 2, 1))}
+def choose(elements: int, size: int) -> str:
+    """The configuration on Hopper for so many elements of so many bytes each."""
+    return name_of(Drawn(_vector(elements, size)))
 
 
-def choose(elements: int) -> str:
-    """The configuration on Hopper for so many elements."""
-    return name_of(Drawn(_vector(elements)))
-
-
-def choose_cdna3(elements: int) -> str:
+def choose_cdna3(elements: int, size: int) -> str:
     """The same on MI300X."""
-    return name_of(DrawnCdna3(_vector(elements)))
+    return name_of(DrawnCdna3(_vector(elements, size)))
 
 
-def _vector(elements: int) -> int:
-    return next(each for each in (4, 2, 1) if elements % each == 0)
+def _vector(elements: int, size: int) -> int:
+    """The most that torch's kernel loads at once, which leaves no rest."""
+    return next(each for each in _vectors(size) if elements % each == 0)
+
+
+def _vectors(size: int) -> tuple[int, ...]:
+    return tuple(each for each in (8, 4, 2, 1) if each * size <= _WIDEST)
+
+
+def _configs(dtype: DType) -> dict[str, Drawn]:
+    kinds = [kind(vector) for kind in (Drawn, DrawnCdna3) for vector in _vectors(dtype.bits // 8)]
+    return {name_of(each): each for each in kinds}
 
 
 def _counter(n: Int, threads: Int, vector: int) -> tuple[Int, Int, Int]:
     """The step, the thread and the word of an element's random bits."""
     if vector > 1:
-        return n // vector // threads, n // vector % threads, n % vector
+        draws = max(vector // WORDS, 1)
+        return n // vector // threads * draws + n % vector // WORDS, n // vector % threads, n % vector % WORDS
     return n // threads // WORDS, n % threads, n // threads % WORDS
 
 
@@ -85,16 +102,16 @@ def dropout(dtype: DType) -> Template:
     which each has a counter of its own.
     """
 
-    @kernel(configs=CONFIGS, name=f"dropout_{dtype}")
+    @kernel(configs=_configs(dtype), name=f"dropout_{dtype}")
     def made(
         X: Tensor["N", dtype], S: Tensor["4", i32], F: Tensor["1", f32], Y: Tensor["N", dtype], *, T: Int, cfg: Drawn
     ) -> None:
         (N,) = X.shape
         assume(N % cfg.vector == 0)
         assume(T >= 1)
-        by = spread((_TILE,), threads=cfg.threads, vector=cfg.vector)
-        (block,) = block_id((ceil_div(N, _TILE),))
-        held = load(X.tile((_TILE,), (block,)), by, edge=0)
+        by = spread((cfg.tile,), threads=cfg.threads, vector=cfg.vector)
+        (block,) = block_id((ceil_div(N, cfg.tile),))
+        held = load(X.tile((cfg.tile,), (block,)), by, edge=0)
         low, high, first, last = (load(S[i], replicated(cfg.threads)) for i in range(4))
         factor = load(F[0], replicated(cfg.threads))
         if cfg.target == gfx942:
@@ -103,8 +120,8 @@ def dropout(dtype: DType) -> Template:
         start = registers(i32, by)
         start[:] = first
         (e,) = x.index
-        bits = philox(start, *_counter(block * _TILE + e, T, cfg.vector), low, high)
-        copy(where(bits <= last, x * factor, 0.0).to(dtype), Y.tile((_TILE,), (block,)), edge=0)
+        bits = philox(start, *_counter(block * cfg.tile + e, T, cfg.vector), low, high)
+        copy(where(bits <= last, x * factor, 0.0).to(dtype), Y.tile((cfg.tile,), (block,)), edge=0)
 
         def kept(n: Int) -> Any:  # noqa: ANN401 reason: a formula
             first_counter: Any = scalar(S[2])

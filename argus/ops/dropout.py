@@ -91,7 +91,7 @@ def dropped(x: Any, state: Any, p: float, *, unproved: Unproved = "refuse") -> A
     if p == 0:
         return x.clone()
     template = FAMILIES[TYPES[str(x.dtype)]]
-    config = kernels_for("dropout", x).choose(elements)
+    config = kernels_for("dropout", x).choose(elements, x.element_size())
     candidate = Candidate(template.name, config, partial(_traced, str(x.dtype), config))
     sizes = (("N", elements), ("T", _THREADS * _blocks(elements, x)))
     plan = Plan(((tuple(x.shape), x.dtype),), sizes, (candidate,), _named)

@@ -1,12 +1,12 @@
 """Registered operators on an H200: direct, compiled, differentiated, captured; and what a call costs on the host.
 
 `benchmarks/torch_ops_h200.py`: for each public operator the direct call is compared with the registered operator, with
-one graph of `torch.compile(fullgraph=True)` (warnings are errors), by `aot_eager` and by Inductor, whose `mode="reduce-
-overhead"` replays CUDA graphs, and with a captured call that is replayed on other operands; bit for bit, and so are
-gradients. Then whether `argus.dropout` keeps the elements that torch's does, and the time of a call on the host: of the
-function alone, of the public operator, of the registered one, and of a compiled graph. Exits with status 1 if a result
-differs or a step fails. Operators are checked in `--jobs` processes. `--device cpu` does all but Inductor, graphs and
-times, by the interpreter.
+one graph of `torch.compile(fullgraph=True)` (warnings are errors, but for what torch deprecates of its own), by
+`aot_eager` and by Inductor, whose `mode="reduce-overhead"` replays CUDA graphs, with an exported program, and with a
+captured call that is replayed on other operands; bit for bit, and so are gradients. `opcheck` is torch's own check of
+the registered operator, and under autocast a product has the type that torch's has. Then the time of a call on the
+host: of the function alone, of the public operator, of the registered one, and of a compiled graph. Exits with status 1
+if a result differs or a step fails. `--device cpu` does all but Inductor, graphs and times, by the interpreter.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from attrs import frozen
 from torch.utils._pytree import tree_leaves
 
 import argus
+import argus.torch.calls  # pyright: ignore[reportUnusedImport]  # registers the operators
 
 TORCH: Any = torch
 """Whose types are open in part."""
-ROUNDS, CALLS = 7, 300
-"""Of measurements, and calls of one."""
+ROUNDS, CALLS = 7, 300  # of measurements, and calls of one
 
 
 @frozen
@@ -229,9 +229,69 @@ def captured(case: Case, device: str) -> None:
         require(same=equal(found, case(*operands)), what="a replayed graph differs")
 
 
+def registered_calls(case: Case) -> list[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
+    """The calls of registered operators that a public one makes, with operands that require gradients."""
+    found: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
+
+    def keep(graph: Any, example: list[Any]) -> Callable[..., Any]:  # noqa: ANN401 reason: a module of torch.fx
+        given = iter(example)
+        held: dict[Any, Any] = {}
+        for node in graph.graph.nodes:
+            if node.op == "placeholder":
+                held[node] = next(given)
+            elif str(node.target).startswith("argus."):
+                found.append((node.target, TORCH.fx.map_arg(node.args, held.__getitem__), dict(node.kwargs)))
+        return graph.forward
+
+    TORCH._dynamo.reset()
+    TORCH.compile(case, backend=keep, fullgraph=True)(*case.requiring())
+    return found
+
+
+def checked_by_torch(case: Case, device: str) -> None:
+    del device
+    calls = registered_calls(case)
+    require(same=bool(calls), what="no registered operator is called")
+    for target, operands, options in calls:
+        eight = any(getattr(each, "dtype", None) == torch.float8_e4m3fn for each in operands)
+        checks = ("test_autograd_registration", "test_faketensor")  # torch compares no 8-bit floats
+        found = TORCH.library.opcheck(target, operands, options, **({"test_utils": checks} if eight else {}))
+        require(same=set(found.values()) == {"SUCCESS"}, what=str(found))
+
+
+class Exported(torch.nn.Module):
+    def __init__(self, case: Case) -> None:
+        super().__init__()
+        self.case = case
+
+    def forward(self, *operands: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return tuple(tree_leaves(self.case(*operands)))
+
+
+def exported(case: Case, device: str) -> None:
+    del device
+    program = torch.export.export(Exported(case), case.operands, strict=False)
+    for operands in (case.operands, case.others()):
+        wanted = tuple(tree_leaves(case(*operands)))
+        require(same=equal(program.module()(*operands), wanted), what="an exported program differs")
+
+
+def autocast(case: Case, device: str) -> None:
+    """Products of f32 operands have the type of autocast, and the bits of a call with operands of that type."""
+    single = tuple(each.float() if each.dtype == torch.bfloat16 else each for each in case.operands)
+    half = tuple(each.bfloat16() if each.dtype == torch.float32 else each for each in single)
+    with torch.autocast(device, dtype=torch.bfloat16):
+        found = case(*single)
+    require(same=equal(found, case(*half)), what="a call under autocast differs")
+
+
 def steps(case: Case, device: str) -> Iterator[tuple[str, Callable[[Case, str], None]]]:
     yield "direct", direct
     yield "aot_eager", partial(compiled, backend="aot_eager")
+    yield "opcheck", checked_by_torch
+    yield "exported", exported
+    if case.exact is torch.matmul:
+        yield "autocast", autocast
     if device != "cpu":
         yield "captured", captured
         if case.inductor:
@@ -260,37 +320,15 @@ def checked_by(device: str, name: str) -> tuple[bool, str]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                warnings.filterwarnings("ignore", module="torch._inductor")  # about the GPU, not about operators
+                warnings.filterwarnings("ignore", module=r"torch\._inductor")  # about the GPU, not about operators
+                for kind in (DeprecationWarning, FutureWarning):
+                    warnings.filterwarnings("ignore", category=kind, module=r"torch\.")  # of torch in torch
                 check(case, device)
             said.append(f"{step} right")
         except Exception as problem:  # noqa: BLE001 reason: the other steps are made all the same
             right = False
             said.append(f"{step} WRONG ({type(problem).__name__}: {str(problem)[:300]})")
     return right, f"{name}: {', '.join(said)}; {perf_counter() - began:.1f} s"
-
-
-def kept_elements() -> Iterator[tuple[bool, str]]:
-    """Whether `argus.dropout` keeps what torch's keeps, for the same state of the generator, and moves it so."""
-    functional: Any = torch.nn.functional
-    for kind in (torch.float32, torch.bfloat16, torch.float16):
-        for count in (64, 4096, 1_000_001, 1_000_002, 5_000_004, 40_000_000):
-            x = torch.ones(count, device="cuda", dtype=kind)
-            wrong, moved = 0, True
-            for seed, p in ((0, 0.5), (123456789012345, 0.1)):
-                after: list[Any] = []
-                found: list[Any] = []
-                for call in (functional.dropout, argus.dropout):
-                    TORCH.cuda.manual_seed(seed)
-                    torch.rand(1000, device="cuda")  # so that the offset is not 0
-                    found.append(call(x, p))
-                    after.append(TORCH.cuda.get_rng_state())
-                wrong += int((found[0] != found[1]).sum().item())
-                moved = moved and torch.equal(*after)
-            ends = "moved alike" if moved else "MOVED OTHERWISE"
-            yield (
-                wrong == 0 and moved,
-                f"dropout of {count:,} in {kind}: {wrong:,} elements differ, the generator {ends}",
-            )
 
 
 # -- times ---------------------------------------------------------------------------------------------------
@@ -353,12 +391,8 @@ def main() -> int:
         for right, line in pool.map(partial(checked, asked.device, asked.solver), names):
             wrong += not right
             print(line, flush=True)
-    if asked.device != "cpu":
-        for right, line in kept_elements():
-            wrong += not right
-            print(line, flush=True)
-        for line in times():
-            print(line, flush=True)
+    for line in times() if asked.device != "cpu" else ():
+        print(line, flush=True)
     return int(wrong > 0)
 
 

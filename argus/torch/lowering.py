@@ -131,6 +131,11 @@ class _Lowering:
         for each in _tensors(node.meta["val"]):
             if each.dtype not in NAMES_OF_TYPES:
                 raise NotCovered(f"elements of {each.dtype}")
+        joins = node.target is torch.ops.aten.cat.default  # of tensors that may have none
+        for each in (node, *(() if joins else node.all_input_nodes)):
+            extents = [extent for tensor in _tensors(each.meta.get("val")) for extent in tensor.shape]
+            if any(isinstance(extent, int) and not extent for extent in extents):
+                raise NotCovered("a tensor without elements")
 
     def _in_eager(self, node: Any, why: str) -> None:  # noqa: ANN401 reason: a node
         for each in node.all_input_nodes:

@@ -164,6 +164,21 @@ def test_a_quotient_is_rounded_down_in_eager_torch() -> None:
     assert agrees(lambda x, y: torch.div(x, y, rounding_mode="floor"), *given, error=0).eager
 
 
+EMPTY: dict[str, Callable[[Any], Any]] = {
+    "all of them": lambda x: x * 2,
+    "a sum of none": lambda x: x.sum(0) + 1,
+    "joined": lambda x: torch.cat([x, x]),
+    "joined with others": lambda x: torch.cat([x, torch.ones_like(x[:0]), x.new_ones(2, 3)]),
+}
+
+
+@pytest.mark.share(2)
+@pytest.mark.filterwarnings("ignore:argus")
+@pytest.mark.parametrize("name", EMPTY)
+def test_tensors_without_elements(name: str) -> None:
+    agrees(EMPTY[name], torch.zeros(0, 3))
+
+
 def test_a_bias_that_does_not_count_may_be_no_number() -> None:
     x, y = randn(8, 8), torch.full((8, 8), torch.nan)
     assert not agrees(lambda x, y: torch.addmm(y, x, x, beta=0), x, y).eager

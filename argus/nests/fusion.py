@@ -36,6 +36,35 @@ def fused(
     return found
 
 
+def together(nests: Sequence[Nest | None]) -> list[tuple[Nest, ...]]:
+    """The nests, in order, of which those that reduce the same tensor over one domain, one after the other, are a group.
+
+    One kernel that computes a group reads the tensor once. None stands for what nests are not moved across.
+    """
+    found: list[tuple[Nest, ...]] = []
+    current: tuple[Nest, ...] = ()
+    for nest in nests:
+        joins = nest is not None and bool(current) and _reads_as(current, nest)
+        if current and not joins:
+            found.append(current)
+        current = () if nest is None else (*current, nest) if joins else (nest,)
+    return [*found, current] if current else found
+
+
+def _reads_as(group: Sequence[Nest], nest: Nest) -> bool:
+    """Whether a nest reduces what each of a group reduces, none of which it needs first."""
+    own = _reduced(nest)
+    before = {each.output for each in group}
+    return (
+        all(each.domain == nest.domain and own & _reduced(each) for each in group)
+        and not {each.tensor for each in reads(nest.body)} & before
+    )
+
+
+def _reduced(nest: Nest) -> set[str]:
+    return {each.tensor for each in reads(*(of.body for of in reductions(nest.body)))}
+
+
 def live(nests: Sequence[Nest], kept: Collection[str]) -> list[Nest]:
     """The nests that results depend on."""
     wanted, found = set(kept), list[Nest]()

@@ -13,7 +13,7 @@ from argus.core.ir import Program
 from argus.core.query import Budget
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
-from argus.nests.fusion import fused
+from argus.nests.fusion import fused, together
 from argus.nests.nest import Nest, TensorType
 from argus.nests.partials import in_parts
 from argus.nests.rewrite import reads
@@ -69,13 +69,20 @@ class Planner:
         self.kernels.clear()
         own = {step.nest.output: step for step in graph.steps if isinstance(step, NestStep)}
         merged = {each.output: each for each in self._fused(graph)}
+        groups = {each[0].output: each for each in together([self._apart(each, merged) for each in graph.steps])}
         steps: list[Step] = []
+        done: set[str] = set()
         for step in graph.steps:
             if isinstance(step, EagerStep):
                 steps.append(step)
                 continue
             nest = merged.get(step.nest.output)
-            if nest is None:
+            if nest is None or nest.output in done:
+                continue
+            group = groups.get(nest.output, (nest,))
+            if len(group) > 1 and isinstance(at_once := self._kernel(group, graph.types), KernelStep):
+                done |= {each.output for each in group}
+                steps.append(at_once)
                 continue
             found = self._kernels(nest, graph.types)
             if isinstance(found, str):
@@ -84,12 +91,16 @@ class Planner:
             steps += found
         return steps
 
+    def _apart(self, step: NestStep | EagerStep, merged: Mapping[str, Nest]) -> Nest | None:
+        """The nest of a step; None of one that is no nest any more, which others are not moved across."""
+        return merged.get(step.nest.output) if isinstance(step, NestStep) else None
+
     def _kernels(self, nest: Nest, types: Mapping[str, TensorType]) -> list[KernelStep] | str:
         """The kernels of a nest, two for a long reduction: of its parts, and of what they combine to. Or why none."""
         why = ""
         for parts in dict.fromkeys((in_parts(nest, self.hints), (nest,), in_parts(nest, self.hints, always=True))):
             known = {**types, **{part.output: part.type for part in parts}}
-            found = [self._kernel(part, known) for part in parts]
+            found = [self._kernel((part,), known) for part in parts]
             kernels = [each for each in found if isinstance(each, KernelStep)]
             if len(kernels) == len(parts):
                 return kernels
@@ -126,14 +137,14 @@ class Planner:
         shares: only one that computes a reduction once for all elements of the output that it is for.
         """
         families = [each for each in FAMILIES if each.shares or not shares]
-        return any(self._candidates(nest, types, family)[1] for family in families)
+        return any(self._candidates((nest,), types, family)[1] for family in families)
 
     def _candidates(
-        self, nest: Nest, types: Mapping[str, TensorType], family: Family
+        self, nests: tuple[Nest, ...], types: Mapping[str, TensorType], family: Family
     ) -> tuple[Canonical, tuple[Candidate, ...], str]:
-        """The form of the nest for a family, its kernels, and why there is none."""
-        form = form_of((nest,), types, family, self.hints)
-        if len(form.parameters) == 1:
+        """The form of nests for a family, its kernels, and why there is none."""
+        form = form_of(nests, types, family, self.hints)
+        if len(form.parameters) == len(nests):
             return form, (), "it reads no tensor"
         sizes = {name: int(computed(extent, self.hints)) for name, extent in form.sizes.items()}
         try:
@@ -141,17 +152,17 @@ class Planner:
         except ArgusError as problem:
             return form, (), problem.diagnostic.message
 
-    def _kernel(self, nest: Nest, types: Mapping[str, TensorType]) -> KernelStep | str:
-        """The first template that computes the nest, or why none does."""
+    def _kernel(self, nests: tuple[Nest, ...], types: Mapping[str, TensorType]) -> KernelStep | str:
+        """The first template that computes nests of one domain, or why none does."""
         why = "no template computes it"
         for family in FAMILIES:
-            form, tried, reason = self._candidates(nest, types, family)
+            form, tried, reason = self._candidates(nests, types, family)
             why = reason or why
             for each in tried:
                 found = self._proved(each, form)
                 if isinstance(found, KernelEntry):
-                    self.kernels[nest.output] = found
-                    return KernelStep.of((nest,), family, form)
+                    self.kernels[nests[0].output] = found
+                    return KernelStep.of(nests, family, form)
                 why = found
         return why
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from argus.core import algebra
 from argus.nests.evaluate import evaluated
-from argus.nests.fusion import fused, live, within
+from argus.nests.fusion import fused, live, together, within
 from argus.nests.nest import Apply, Axis, Expr, Graph, Nest, Read, Reduce, TensorType
 
 ROWS, COLUMNS = algebra.const(5), algebra.const(7)
@@ -69,3 +69,13 @@ def test_padding_is_not_computed_with_what_it_pads() -> None:
     padded = Nest("y", "f32", (I, J), Read("s", (algebra.sub(I.index, 1), J.index), "f32", 0.0))
     producer = Nest("s", "f32", (I, J), Apply("neg", (at("x", I, J),)))
     assert within(producer, padded) is None
+
+
+def test_nests_that_reduce_the_same_tensor_one_after_the_other_are_together() -> None:
+    least = Nest("least", "f32", (I,), Reduce("min", (K,), at("x", I, K)))
+    columns = Nest("sums", "f32", (J,), Reduce("add", (I,), at("x", I, J)))
+    assert together([GREATEST, least, columns]) == [(GREATEST, least), (columns,)]
+    assert together([GREATEST, TOTAL]) == [(GREATEST,), (TOTAL,)]  # which needs the first
+    assert together([GREATEST, None, least]) == [(GREATEST,), (least,)]
+    other = Nest("other", "f32", (I,), Reduce("min", (K,), at("z", I, K)))
+    assert together([GREATEST, other]) == [(GREATEST,), (other,)]

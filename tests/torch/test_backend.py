@@ -249,7 +249,7 @@ NORMS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "a norm of groups": (lambda x: F.group_norm(x, 2), 1),
     "a norm of instances": (F.instance_norm, 1),
     "a norm of one element": (lambda x: F.group_norm(x[:, :, 0, 0], 4), 3),
-    "a norm of batches": (lambda x: F.batch_norm(x, None, None, training=True), 5),
+    "a norm of batches": (lambda x: F.batch_norm(x, None, None, training=True), 3),
     "a softmax": (lambda x: F.softmax(x, -1), 1),
     "a norm by the greatest": (lambda x: x / x.abs().amax((2, 3), True), 1),
 }

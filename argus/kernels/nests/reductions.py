@@ -105,16 +105,16 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Reductions | None:
     if contiguous is None or not types <= set(TYPES):
         return None
     wide = max(TYPES[each].bits // 8 for each in types)
-    if shape.along and _is_long(shape, sizes):
+    if shape.along and (_is_long(shape, sizes) or not _are_alike(shape, sizes)):
         return None  # a block for each result, which then computes all that depends on it, keeps no GPU busy
     length = int(computed(shape.of[0].axes[-1].extent, sizes))
-    single = all(len(each.axes) == 1 for each in shape.of)
-    passes = len(shape.of) + bool(shape.along)
+    held = all(len(each.axes) == 1 for each in shape.of) and len(shape.of) + bool(shape.along) > 1
+    tensors = len({each for of in shape.of for each in reads(of.body)}) if held else 0
     if contiguous is shape.of[0].axes[-1]:
-        found = _for_rows(length, vector_for(length, wide), held=single and passes > 1)
+        found = _for_rows(length, vector_for(length, wide), tensors)
     else:
         last = int(computed(contiguous.extent, sizes))
-        found = _for_columns(length, vector_for(last, wide), held=single and passes > 1)
+        found = _for_columns(length, vector_for(last, wide), tensors)
     kept = [int(computed(axis.extent, sizes)) for axis in shape.kept]
     return found if may_be_in_order(kept) else evolve(found, in_order=False)
 
@@ -124,6 +124,14 @@ def _is_long(shape: Shape, sizes: Mapping[str, int]) -> bool:
     results = prod(int(computed(axis.extent, sizes)) for axis in shape.kept)
     length = prod(int(computed(axis.extent, sizes)) for axis in shape.of[0].axes)
     return results < _BUSY and length >= LONG
+
+
+def _are_alike(shape: Shape, sizes: Mapping[str, int]) -> bool:
+    """Whether what is computed after the reductions has the extents that these are over."""
+    after, *over = (
+        [int(computed(axis.extent, sizes)) for axis in axes] for axes in (shape.along, *(of.axes for of in shape.of))
+    )
+    return all(each == after for each in over)
 
 
 def _reads(form: Canonical) -> list[Read]:
@@ -142,25 +150,31 @@ def _contiguous(shape: Shape) -> Axis | None:
     return None
 
 
-def _for_rows(length: int, vector: int, *, held: bool) -> Reductions:
-    """By part of a warp, by a warp, by a block that holds the row, or by one that reads it in several passes."""
+def _for_rows(length: int, vector: int, tensors: int) -> Reductions:
+    """By part of a warp, by a warp, by a block that holds the row, or by one that reads it in several passes.
+
+    tensors: that have such a row, which is to be held; 0 if it is read once.
+    """
+    held = tensors > 0
     runs = -(-length // vector)
     if runs <= WARP * _FEW:
         lanes = min(WARP, power_of_two(-(-runs // 2)))
         return Reductions(_THREADS, _THREADS // lanes, vector, -(-runs // lanes), held=held)
-    threads = min(_MOST_THREADS, max(2 * WARP, power_of_two(-(-length // _HELD))))
-    if held and length <= threads * _HELD:
+    elements = length * max(1, tensors)
+    threads = min(_MOST_THREADS, max(2 * WARP, power_of_two(-(-elements // _HELD))))
+    if held and elements <= threads * _HELD:
         return Reductions(threads, 1, vector, -(-runs // threads), held=True)
     return Reductions(2 * _THREADS, 1, vector, max(1, 16 // vector))
 
 
-def _for_columns(length: int, vector: int, *, held: bool) -> Reductions:
+def _for_columns(length: int, vector: int, tensors: int) -> Reductions:
+    """By threads that hold columns, or by those that read them in several passes. tensors: as of rows."""
     lanes = _THREADS // WARP
     values = -(-length // lanes)
-    fewer = vector
-    while held and fewer > 1 and values * fewer > _HELD_OF_COLUMNS:
+    fewer, elements = vector, values * tensors
+    while fewer > 1 and elements * fewer > _HELD_OF_COLUMNS:
         fewer //= 2
-    if held and values * fewer <= _HELD:
+    if tensors > 0 and elements * fewer <= _HELD:
         return Reductions(_THREADS, WARP, fewer, values, columns=True, held=True)
     kept = WARP if vector > 1 else 2 * WARP  # neighbours of 256 bytes and more
     return Reductions(_THREADS, kept, vector, max(2, 8 // vector), columns=True)

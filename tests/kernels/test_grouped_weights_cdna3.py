@@ -12,7 +12,7 @@ from attrs import evolve
 
 from argus.core.ir import Kernel
 from argus.core.query import Budget
-from argus.core.verdict import Proved
+from argus.core.verdict import Proved, Unknown
 from argus.emit.build import build
 from argus.emit.hip.resource_report import ResourceReport
 from argus.kernels.grouped_weights import CONFIGS, FAMILIES
@@ -21,6 +21,7 @@ from argus.kernels.schedules import grouped_weights_cdna3 as schedule
 from argus.language import bf16, f16, gfx942
 from argus.runtime.cpu.validate import emitted
 from argus.runtime.machine.launch import compiled, run_code
+from argus.verifier.kernel import verify
 from argus.verifier.program import verify_program
 from tests.kernels.test_grouped_weights import Array, beside_nan
 from tests.kernels.twins import Edit, twin
@@ -97,6 +98,9 @@ ONE_ENDS = {
 @pytest.mark.parametrize("name", ONE_ENDS)
 def test_a_neighbour_matters_where_one_factor_ends(name: str) -> None:
     (launch,) = twin(FAMILIES[f16], "interleaved_128", schedule, (ENDS, ONE_ENDS[name])).launches
+    verdict = verify(launch.kernel, solver="z3", budget=NO_RUNS).verdict
+    assert isinstance(verdict, Unknown), verdict
+    assert "which is not 0 if it holds NaN" in str(verdict.reason)
     assert not right_beside_others(launch.kernel, [5, 4], 16, 24)
     (own,) = FAMILIES[f16].trace("interleaved_128").launches
     assert right_beside_others(own.kernel, [5, 4], 16, 24)
@@ -111,6 +115,11 @@ EDITS: dict[str, tuple[ModuleType, Edit]] = {
     "rows end one early": (schedule, (ENDS, ENDS.replace("first, end", "first, end - 1"))),
     "rows end one late": (schedule, (ENDS, ENDS.replace("first, end", "first, end + 1"))),
     "rows from one further": (schedule, (ENDS, ENDS.replace("first, end", "first + 1, end"))),
+    "the first factor ends one later": (schedule, (ENDS, ENDS.replace("X.rows(first, end)", "X.rows(first, end + 1)"))),
+    "the second factor ends one later": (
+        schedule,
+        (ENDS, ENDS.replace("G.rows(first, end)", "G.rows(first, end + 1)")),
+    ),
     "one factor from one further": (schedule, (ENDS, ENDS.replace("X.rows(first", "X.rows(first + 1"))),
     "one factor twice": (schedule, (ENDS, ENDS.replace("G.", "X."))),
     "the last block is left out": (schedule, ("ceil_div(end - first, cfg.bk)", "(end - first) // cfg.bk")),

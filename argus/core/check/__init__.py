@@ -15,7 +15,7 @@ from argus.core.check.parts import claim_views, expressions, views
 from argus.core.check.programs import check_program
 from argus.core.check.reads import check_reads, indirect_tags, read_arrays, read_terms
 from argus.core.check.scopes import check_scopes
-from argus.core.check.unended_rows import ends_rows, unended_rows
+from argus.core.check.unended_rows import ends_rows, unended_rows, unlike_ends
 from argus.core.diagnostic import Diagnostic, Label
 from argus.core.ir import Kernel, Policy, walk
 from argus.core.span import Span
@@ -35,6 +35,7 @@ __all__ = [
     "read_arrays",
     "read_terms",
     "unended_rows",
+    "unlike_ends",
     "views",
 ]
 

@@ -9,7 +9,7 @@ from typing import assert_never
 from attrs import evolve
 
 from argus.core import algebra
-from argus.core.check import ends_rows, has_masks, indirect_tags, unended_rows
+from argus.core.check import ends_rows, has_masks, indirect_tags, unended_rows, unlike_ends
 from argus.core.index import Index
 from argus.core.index_text import show
 from argus.core.ir import (
@@ -141,6 +141,17 @@ def _own_rows_obligations(kernel: Kernel) -> Iterator[Obligation]:
             unknown=f"the rows of `{name}` that a product sums over have no end, and what follows is multiplied by 0, "
             "which is not 0 if it holds NaN",
             instead=f"give the rows of `{name}` an end, from where on zeros are read: `{name}.rows(start, stop)`",
+        )
+    for copy in unlike_ends(kernel):
+        name = copy.source.buffer.name
+        yield Obligation(
+            "I25",
+            f"both factors of products over rows of `{name}` end at the same row",
+            copy,
+            algebra.FALSE,
+            unknown=f"the rows of `{name}` and those that they are multiplied by have unlike ends, and what one factor "
+            "reads between both is multiplied by 0, which is not 0 if it holds NaN",
+            instead=f"give both factors the same end: `{name}.rows(start, stop)`, and the other's rows up to `stop`",
         )
 
 

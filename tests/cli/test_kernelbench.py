@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
-from argus.cli.bench.kernelbench import line, problems, run, totals
+from argus.cli.bench import kernelbench
+from argus.cli.bench.kernelbench import ahead, line, problems, run, totals
 from argus.core.diagnostic import ArgusError
-from argus.torch.kernelbench.compare import compared
-from argus.torch.kernelbench.problem import load, reduced
+from argus.report.kernelbench import Asked, Problem
+from argus.torch.kernelbench.compare import compare, compared
+from argus.torch.kernelbench.problem import load, reduced, runnable
 
 PROBLEM = """
 import torch
@@ -43,13 +47,16 @@ def checkout(folder: Path) -> Path:
     return folder
 
 
-def test_problems_are_found_by_level_and_number(tmp_path: Path) -> None:
+def test_problems_are_found_by_level_and_number_in_the_order_wanted(tmp_path: Path) -> None:
     made = checkout(tmp_path)
-    assert [number for number, _ in problems(made, 1, ())] == [2, 10]
-    assert [path.name for _, path in problems(made / "KernelBench", 1, [10])] == ["10_Twice_ReLU.py"]
-    with pytest.raises(ArgusError, match="no such problem of level 2") as raised:
-        problems(made, 2, ())
-    assert raised.value.diagnostic.code == "E001"
+    assert [each.number for each in problems(made, (1, 2), ())] == [2, 10]
+    (found,) = problems(made / "KernelBench", (1,), ["10"])
+    assert (found.level, found.number, Path(found.path).name) == (1, 10, "10_Twice_ReLU.py")
+    assert [each.number for each in problems(made, (1, 2), ["1.10", "2", "10"])] == [10, 2]
+    for wanted in ((2,), ()), ((1,), ["2.10"]), ((1,), ["ten"]):
+        with pytest.raises(ArgusError, match="no such problem of level") as raised:
+            problems(made, *wanted)
+        assert raised.value.diagnostic.code == "E001"
 
 
 def test_sizes_are_reduced_and_small_ones_stay(tmp_path: Path) -> None:
@@ -72,14 +79,67 @@ def test_right_is_within_twice_the_error_of_eager_torch() -> None:
     assert not compared(torch.full((3,), torch.nan), eager, exact).right
     assert not compared(exact.float()[:2], eager, exact).right
     assert compared(eager, eager, torch.zeros(3, dtype=torch.float64)).trivial
+    assert not compared(eager, eager, exact).trivial
+
+
+def test_sizes_that_are_left_out_are_said(tmp_path: Path) -> None:
+    path = checkout(tmp_path) / "KernelBench" / "level1" / "2_Other.py"
+    found = runnable(path, (16, 24, 32), elements=40, wanted=2)
+    assert [each.limit for each in found.problems] == [16]
+    assert found.dropped == {limit: f"its inputs have {2 * limit} elements, more than 40" for limit in (24, 32)}
+    path.write_text(PROBLEM.replace("torch.relu(x)", "torch.relu(x).reshape(16)"), encoding="utf-8")
+    found = runnable(path, (16, 32), elements=100, wanted=2)
+    assert not found.problems
+    assert set(found.dropped) == {16, 32}
+    assert "shape '[16]' is invalid" in found.dropped[16]
+
+
+def test_a_model_is_compared_with_its_results_and_its_buffers() -> None:
+    import torch  # noqa: PLC0415 reason: only tests of the comparison need it
+
+    class Twice(torch.nn.Module):
+        def __init__(self, step: float) -> None:
+            super().__init__()
+            self.step = step
+            self.norm = torch.nn.BatchNorm1d(4)
+
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return self.norm(x), x * self.step
+
+    x = torch.linspace(0, 1, 32).reshape(8, 4)
+    right, wrong = Twice(2.0), Twice(2.01)
+    assert compare(Twice(2.0), right, right, [x]).right
+    assert not compare(Twice(2.0), wrong, wrong, [x]).right
+
+    class Forgetful(Twice):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            found = super().forward(x)
+            self.get_buffer("norm.running_mean").zero_()
+            return found
+
+    still = Forgetful(2.0)
+    found = compare(Twice(2.0), still, still, [x])
+    assert not found.right  # a buffer that is not written back
+    assert found.against == "float64"
+
+    class Single(Twice):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return super().forward(x @ torch.eye(4))
+
+    single = Single(2.0)
+    assert compare(Single(2.0), single, single, [x]).against == "eager torch"
 
 
 ROW: dict[str, Any] = {
+    "level": 1,
     "problem": 19,
     "name": "ReLU",
     "proved": True,
     "right": True,
     "stock": True,
+    "against": ["float64"],
+    "shapes": [96],
+    "shapes_dropped": {"160": "RuntimeError: too large"},
     "trivial": False,
     "error": "",
     "errors": [1e-7],
@@ -91,27 +151,66 @@ ROW: dict[str, Any] = {
 
 
 def test_rows_and_totals() -> None:
-    assert line(ROW).startswith(" 19 ReLU ")
+    assert line(ROW).startswith("1.19  ReLU ")
     assert "proved, right, error 1.0e-07 (eager 0.0e+00), 1 kernels, eager 2.000 ms, argus 1.500 ms" in line(ROW)
     wrong = ROW | {"right": False, "proved": False, "eager": {"aten.sort.default": "no entry"}}
     assert "in part, WRONG" in line(wrong)
     assert line(wrong).endswith("eager torch: aten.sort.default (no entry)")
-    lost = {"problem": 1, "name": "x", "error": "gone"}
+    assert "1 other shapes, not at 160" in line(ROW)
+    assert "against eager torch" in line(ROW | {"against": ["eager torch"]})
+    lost = {"level": 1, "problem": 1, "name": "x", "error": "gone"}
     assert line(lost).endswith("not run: gone")
     assert list(totals([ROW, wrong, lost]).values()) == [3, 1, 1, 1, 1]
 
 
 @pytest.mark.nightly
-def test_a_problem_is_proved_and_right_in_a_process_of_its_own(tmp_path: Path) -> None:
-    path = checkout(tmp_path) / "KernelBench" / "level1" / "10_Twice_ReLU.py"
-    found = run(path, "cpu", 300.0, timed=False)
-    assert found["error"] == ""
-    assert found["proved"]
-    assert found["right"]
-    assert found["kernels"] == 1
-    assert len(found["errors"]) == 7  # five seeds, two other shapes
+def test_problems_are_proved_and_right_in_a_process_of_their_own(tmp_path: Path) -> None:
+    asked = Asked(tuple(problems(checkout(tmp_path), (1,), ())), device="cpu")
+    with ahead(asked):
+        rows = list(run(asked))
+    assert [each["problem"] for each in rows] == [2, 10]
+    for found in rows:
+        assert found["error"] == ""
+        assert found["proved"]
+        assert found["right"]
+        assert found["kernels"] == 1
+        assert len(found["errors"]) == 7  # five seeds, two other shapes
+        assert not found["shapes_dropped"]
 
 
-def test_a_process_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
-    found = run(tmp_path / "absent.py", "cpu", 0.05, timed=False)
-    assert "did not finish within 0.05 s" in found["error"]
+WRITES = """
+import json, signal, sys, time
+asked = json.load(open(sys.argv[1]))
+for problem in asked["problems"]:
+    signal.setitimer(signal.ITIMER_REAL, asked["seconds"])
+    if problem["number"] == 2:
+        {fault}
+    with open(sys.argv[2], "a") as rows:
+        rows.write(json.dumps({{"problem": problem["number"], "right": True}}) + "\\n")
+"""
+THREE = Asked(tuple(Problem(1, number, f"{number}_x.py") for number in (1, 2, 3)), seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("time.sleep(60)", "it did not finish within 0.5 s, and its process was stopped"),
+        ("sys.exit('no memory')", "its process ended with status 1: no memory"),
+    ],
+)
+def test_a_problem_that_ends_the_process_is_said_and_the_next_ones_run(
+    fault: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernelbench, "WORKER", (sys.executable, "-c", WRITES.format(fault=fault)))
+    first, second, third = run(THREE)
+    assert (first["problem"], first["right"], third["problem"], third["right"]) == (1, True, 3, True)
+    assert second == {"level": 1, "problem": 2, "name": "x", "error": said}
+
+
+def test_a_process_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernelbench, "WORKER", ("/nowhere/python",))
+    assert ["no process could be started" in each["error"] for each in run(THREE)] == [True] * 3
+
+
+def test_no_problem_is_begun_after_the_budget() -> None:
+    assert list(run(evolve(THREE, until=1.0))) == []

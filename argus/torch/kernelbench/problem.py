@@ -6,7 +6,7 @@ Other sizes are made by rewriting the integers that the file assigns at its top 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +33,16 @@ class Problem:
     def model(self, seed: int, device: str = "cpu") -> Any:  # noqa: ANN401 reason: a module of torch's
         with _torch.device(device):
             _seed(seed)
-            return self.namespace["Model"](*self.namespace["get_init_inputs"]()).to(device)
+            return self.namespace["Model"](*self.namespace["get_init_inputs"]())
 
     def inputs(self, seed: int, device: str = "cpu") -> list[Any]:
         """New ones, made on the device."""
         with _torch.device(device):
             _seed(seed)
             made = list(self.namespace["get_inputs"]())
-        return [each.to(device) if isinstance(each, torch.Tensor) else each for each in made]
+        return [
+            each.to(device) if isinstance(each, torch.Tensor) and each.device.type != device else each for each in made
+        ]
 
 
 def load(path: Path, limit: int | None = None) -> Problem:
@@ -74,16 +76,35 @@ def reduced(name: str, value: int, limit: int) -> int:
     return limit if value % limit == 0 else limit // 2 + value % (limit // 2)
 
 
-def runnable(path: Path, limits: tuple[int, ...], elements: int) -> Iterator[Problem]:
-    """The problem at each limit at which eager torch runs it, with at most so many elements of inputs."""
+@frozen
+class Runnable:
+    """Problems at the sizes at which eager torch runs them, and why it is not run at others, by the limit."""
+
+    problems: tuple[Problem, ...]
+    dropped: Mapping[int, str]
+
+
+def runnable(path: Path, limits: Sequence[int], elements: int, wanted: int) -> Runnable:
+    """The problem at the first limits, as many as wanted, at which eager torch runs it.
+
+    elements: the most that its inputs have together.
+    """
+    found: list[Problem] = []
+    dropped: dict[int, str] = {}
     for limit in limits:
+        if len(found) == wanted:
+            break
         try:
             problem = load(path, limit)
             inputs = problem.inputs(0)
-            if sum(each.numel() for each in inputs if isinstance(each, torch.Tensor)) > elements:
+            count = sum(each.numel() for each in inputs if isinstance(each, torch.Tensor))
+            if count > elements:
+                dropped[limit] = f"its inputs have {count} elements, more than {elements}"
                 continue
             with torch.no_grad():
                 problem.model(0)(*inputs)
-        except (RuntimeError, ValueError, AssertionError, IndexError, TypeError):
+        except (RuntimeError, ValueError, AssertionError, IndexError, TypeError) as refusal:
+            dropped[limit] = f"{type(refusal).__name__}: {(str(refusal).splitlines() or [''])[0][:120]}"
             continue
-        yield problem
+        found.append(problem)
+    return Runnable(tuple(found), dropped)

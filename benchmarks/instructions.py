@@ -40,7 +40,7 @@ TOLERANCES = {"e4m3": 2.0**-9, "bf16": 2.0**-16, "f16": 2.0**-16}
 # -- build ---------------------------------------------------------------------------------------------------
 
 
-def build() -> int:
+def build(named: str) -> int:
     from argus.emit.build import build as build_kernel  # noqa: PLC0415 reason: the GPU's machine has no compiler
     from argus.testing.instructions import trials  # noqa: PLC0415 reason: as above
 
@@ -48,6 +48,8 @@ def build() -> int:
     index: list[dict[str, Any]] = []
     faults = 0
     for each in trials():
+        if named not in each.name:
+            continue
         artifact = build_kernel(each.kernel, "sm_90a", FOLDER)
         artifact.source.unlink()
         troubles = [*_interpreted(each, artifact.code.stem), *(str(warning) for warning in artifact.warnings)]
@@ -115,7 +117,8 @@ def run(output: Path) -> int:
         if said and stuck is not None:
             results[stuck] = f"the process ended here: {said}"
     found = {index[number]["stem"]: digests[number] for number in sorted(digests)}
-    output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    known: dict[str, Any] = json.loads(output.read_text(encoding="utf-8")) if output.is_file() else {}
+    output.write_text(json.dumps(known | found, indent=1) + "\n", encoding="utf-8")
     return _summary(index, results)
 
 
@@ -219,11 +222,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", choices=("build", "run", "cpu", "child"))
     parser.add_argument("numbers", nargs="*", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--named", default="", help="build only kernels with this in their name")
     parser.add_argument("--output", type=Path, default=RESULTS, help="the file that receives the digests")
     given = parser.parse_args()
     match given.part:
         case "build":
-            return build()
+            return build(given.named)
         case "run":
             return run(given.output)
         case "cpu":

@@ -43,16 +43,14 @@ def same(found: Array, wanted: Array) -> bool:
     )
 
 
-BYTES = {"ld_global_b8", "st_global_b8"}
-"""Single bytes: `tests/corpus/proved/formula_masks_and_places.py` moves some."""
-MOVES = [atom.name for atom in ATOMS if atom.name.startswith(("ld_", "st_")) and atom.name not in BYTES]
+MOVES = [atom.name for atom in ATOMS if atom.name.startswith(("ld_", "st_"))]
 
 
 def test_every_instruction_but_reductions_is_tried() -> None:
     used = {
         stmt.atom.name for each in by_name().values() for stmt in walk(each.kernel.body) if isinstance(stmt, Copy | Mma)
     }
-    assert {atom.name for atom in ATOMS} - used == {atom.name for atom in reductions.ATOMS} | BYTES
+    assert {atom.name for atom in ATOMS} - used == {atom.name for atom in reductions.ATOMS}
 
 
 def test_names_are_their_own_and_inputs_are_fixed() -> None:
@@ -67,15 +65,13 @@ def test_names_are_their_own_and_inputs_are_fixed() -> None:
 # -- moves ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "atom", [name for atom in ATOMS if (name := atom.name).startswith(("ld_", "st_")) and name not in BYTES]
-)
+@pytest.mark.parametrize("atom", MOVES)
 def test_a_load_or_store_moves_bits(atom: str) -> None:
     inputs, result = run(atom)
     assert same(result, inputs["A"])
 
 
-@pytest.mark.parametrize("bits", [16, 32, 64, 128])
+@pytest.mark.parametrize("bits", [8, 16, 32, 64, 128])
 def test_beyond_the_edge_a_load_fills_and_a_store_leaves(bits: int) -> None:
     inputs, result = run(f"ld_global_b{bits} cut")
     assert same(result[:36], inputs["A"][64:])

@@ -48,14 +48,15 @@ def move_trials() -> Iterator[Trial]:
 
 
 def _loads_and_stores() -> Iterator[Trial]:
-    for atom in (*warp.ld_global, *warp.st_global):
+    for atom in (*_LOADS, *_STORES):
         yield _global(atom, cut=False)
         yield _global(atom, cut=True)
     for atom in (*warp.ld_shared, *warp.st_shared):
         yield _shared(atom)
 
 
-_ELEMENTS = {16: bf16, 32: f16, 64: f32, 128: e4m3}
+_LOADS, _STORES = (*warp.ld_global, warp.ld_global_b8), (*warp.st_global, warp.st_global_b8)
+_ELEMENTS = {8: e4m3, 16: bf16, 32: f16, 64: f32, 128: e4m3}
 """The dtype on which an access of this many bits is tested."""
 
 
@@ -63,7 +64,7 @@ def _global(atom: Atom, *, cut: bool) -> Trial:
     """C = A by way of registers; cut: the second tile of 64 rows, of which 36 exist; the rest reads 1.5."""
     dtype, at = _ELEMENTS[atom.vector_bits], (1, 0) if cut else (0, 0)
     by = spread(_TILE, threads=128, vector=atom.vector_bits // dtype.bits)
-    loads = atom in warp.ld_global
+    loads = atom in _LOADS
 
     def move(A: Tensor, C: Tensor) -> None:  # noqa: N803 reason: tensors
         held = registers(dtype, by)

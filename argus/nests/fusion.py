@@ -37,7 +37,7 @@ def fused(
 
 
 def together(nests: Sequence[Nest | None]) -> list[tuple[Nest, ...]]:
-    """The nests, in order, of which those that reduce the same tensor over one domain, one after the other, are a group.
+    """The nests, in order, of which those that reduce the same tensor over one domain, one after another, are a group.
 
     One kernel that computes a group reads the tensor once. None stands for what nests are not moved across.
     """

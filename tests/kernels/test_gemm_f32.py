@@ -111,7 +111,7 @@ EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
     "a pair in place of another": ("tiles_128_any", parts, ("((2, 0), (0, 2), (1, 1),", "((2, 0), (2, 0), (1, 1),")),
     "a pair that is dropped": ("tiles_128_any", parts, ("((2, 0), (0, 2), (1, 1),", "((2, 0), (0, 2), (2, 1),")),
     "of three, one left out": ("high_any", parts, ("3: ((1, 0), (0, 1), (0, 0))", "3: ((1, 0), (0, 0))")),
-    "parts of B by the number of A's": ("tiles_128_any", parts, ('slot, f"b{of_b}"), init', 'slot, f"b{of_a}"), init')),
+    "parts of B by the number of A's": ("tiles_128_any", parts, ('slot, f"b{of_b}")', 'slot, f"b{of_a}")')),
     "a part of A in the place of B's": (
         "tiles_128_any",
         parts,

@@ -137,6 +137,7 @@ OF_HOPPER = {
     "a box is read before it is written",
 }
 SHARED = {name: (claims, edit) for name, edit in OF_THE_CLAIM.items() if name not in OF_HOPPER}
+STORED = "problem.result(t), len(acc) * n + i)\n    problem.finish()"
 OWN: dict[str, tuple[ModuleType, Edit]] = {
     "experts counted from the last": (
         claims,
@@ -169,9 +170,9 @@ OWN: dict[str, tuple[ModuleType, Edit]] = {
         grouped_cdna3,
         ("        acc = operands.multiply((0, n)", "        acc = operands.multiply((1, n)"),
     ),
-    "one half of the columns twice": (grouped_cdna3, ("len(acc) * n + i", "len(acc) * n")),
-    "halves of the columns exchanged": (grouped_cdna3, ("len(acc) * n + i", "len(acc) * n + 1 - i")),
-    "the tile before is stored": (grouped_cdna3, ("problem.result(t), len", "problem.result(t - t % 2), len")),
+    "one half of the columns twice": (grouped_cdna3, (STORED, STORED.replace("n + i", "n"))),
+    "halves of the columns exchanged": (grouped_cdna3, (STORED, STORED.replace("n + i", "n + 1 - i"))),
+    "the tile before is stored": (grouped_cdna3, (STORED, STORED.replace("result(t)", "result(t - t % 2)"))),
     "operands of the tile before": (
         grouped_cdna3,
         ("problem.operands(t)\n        operands, scales", "problem.operands(t - t % 2)\n        operands, scales"),

@@ -195,8 +195,10 @@ EDITS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "the gate and the other factor exchanged": (
         moe,
-        "multiply_gated(problem, W[:, 1],",
-        "multiply_gated(evolve(problem, B=W[:, 1]), W[:, 0],",
+        """GroupedContraction(A, W[:, 0], H, starts, tile_starts, tile_experts, cfg.bm)
+        multiply_gated(problem, W[:, 1],""",
+        """GroupedContraction(A, W[:, 1], H, starts, tile_starts, tile_experts, cfg.bm)
+        multiply_gated(problem, W[:, 0],""",
     ),
     "rows without their experts added": (moe, "moe_sum(D, weights", "moe_sum(A, weights"),
 }

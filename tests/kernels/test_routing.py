@@ -98,7 +98,7 @@ EDITS: dict[str, tuple[str, str]] = {
         "lambda r, j: (r - r % 2, self.column(r, j)), step",
     ),
     "no bias where scores are compared": ("sigmoid(all_scores(chunk)) + held(chunk)", "sigmoid(all_scores(chunk))"),
-    "scores beyond the last expert": ("where(block.within(key, chunk) & (", "where(("),
+    "scores beyond the last expert": ("counts = block.within(key, chunk) & (", "counts = ("),
     "another sign of the exponent": ("exp2(x * -LOG2_E) + 1.0)", "exp2(x * LOG2_E) + 1.0)"),
 }
 

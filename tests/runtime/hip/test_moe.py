@@ -73,7 +73,7 @@ def test_tokens_are_routed_ordered_and_meet_their_experts(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("config", SCHEDULES["gfx942"])
-@pytest.mark.parametrize("dtype", CLOSE)
+@pytest.mark.parametrize("dtype", ["torch.bfloat16", "torch.float16"])
 @pytest.mark.parametrize("activation", ["silu", "gelu"])
 def test_every_configuration_computes_the_layer(rocm: RocmTorch, config: str, dtype: str, activation: str) -> None:
     random, tokens, experts = np.random.default_rng(1), 90, 5

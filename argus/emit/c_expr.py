@@ -25,7 +25,7 @@ from argus.core.index import (
     Sym,
     Symbol,
 )
-from argus.core.walk import fold
+from argus.core.walk import fold, within
 from argus.emit.faults import not_built
 from argus.emit.names import Names
 
@@ -138,7 +138,8 @@ class CText:
             case "//" | "%":
                 return self._division(node, left, right, width)
             case "min" | "max":
-                return f"{node.op}{_suffix(width)}({left[0]}, {right[0]})", _ATOM
+                compared = (_as_int(node.left, left), _as_int(node.right, right)) if not width else (left[0], right[0])
+                return f"{node.op}{_suffix(width)}({', '.join(compared)})", _ATOM
             case "&" | "|" | "^" | "<<" | ">>":
                 return f"({_wrap(left, _MULTIPLIED)} {node.op} {_wrap(right, _MULTIPLIED)})", _ATOM
             case _:
@@ -166,6 +167,25 @@ class CText:
 def _suffix(width: Width) -> str:
     """What the name of a helper ends in that computes in a type."""
     return "_long" if width == "(long)" else ""
+
+
+def _as_int(node: Index, part: _Part) -> str:
+    """The part as `int`, also where a number in it makes it `long`: CUDA has no minimum of the two types.
+
+    Such a number fits no 32 bits, in which the expression is computed: it is refuted, and emitted as it is refuted.
+    """
+    wide = any(abs(number) >= 1 << 31 for each in within(node) for number in _numbers(each))
+    return f"(int){_wrap(part, _ATOM)}" if wide else part[0]
+
+
+def _numbers(node: Node) -> tuple[int, ...]:
+    match node:
+        case Const(value=value):
+            return (value,)
+        case Sum(terms=terms, constant=constant):
+            return (constant, *(factor for _, factor in terms))
+        case _:
+            return ()
 
 
 def _wraps_alike(node: Bin | Pick) -> bool:

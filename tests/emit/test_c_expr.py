@@ -13,6 +13,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.index import Cond, Index, Symbol
 from argus.core.walk import evaluate
 from argus.emit.c_expr import CText, ElementText
+from argus.emit.cuda.nvrtc import compile_ptx
 from argus.emit.hip.prelude import PRELUDE
 from argus.emit.names import Names
 from tests.emit import host
@@ -120,6 +121,17 @@ def test_every_part_has_the_stated_width() -> None:
     }
     assert TEXT.index(algebra.floordiv(thread, 64), "(long)") == "(long)wave"
     assert TEXT.index(algebra.floordiv(m, 12), "(unsigned)") == "(unsigned)floor_div_long((long)m, 12)"
+
+
+def test_a_minimum_in_32_bits_is_of_ints() -> None:
+    """CUDA's `min` and `max` take two numbers of one type, and a number that `int` does not hold is a `long`."""
+    rows, most = algebra.minimum(m, 1 << 33), algebra.maximum(algebra.add(algebra.mul(m, 1 << 31), n), k)
+    assert TEXT.index(rows) in {"min(m, (int)8589934592)", "min((int)8589934592, m)"}
+    assert TEXT.index(rows, "(long)") in {"min_long((long)m, 8589934592)", "min_long(8589934592, (long)m)"}
+    assert TEXT.index(algebra.minimum(m, (1 << 31) - 1)) in {"min(m, 2147483647)", "min(2147483647, m)"}
+    values = f"out[0] = {TEXT.index(rows)}; out[1] = {TEXT.index(most)};"
+    text = f'extern "C" __global__ void both(int* out, int k, int m, int n) {{ {values} }}'
+    assert "both" in compile_ptx(text, "both")
 
 
 @pytest.mark.skipif(not host.available(), reason="runs C text on 64-bit Linux")

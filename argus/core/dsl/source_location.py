@@ -14,12 +14,15 @@ from itertools import islice
 from types import CodeType, FrameType
 from typing import cast
 
+from attrs import evolve
+
 from argus.core.span import Frame, Span
 
 _CORE = __file__.rpartition("/dsl/")[0]
 _FACADE = _CORE.rpartition("/")[0] + "/language.py"
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL")
 _LOADS = ("LOAD_FAST", "LOAD_NAME", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW")
+_COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>")
 _SKIPPED = ("CACHE", "NOP", "PRECALL", "EXTENDED_ARG", "COPY_FREE_VARS")
 _RETURNS = ("RETURN_VALUE", "RETURN_CONST")
 
@@ -42,10 +45,15 @@ def _is_argus_file(file: str) -> bool:
 
 
 def span_of(frame: FrameType | None, root: CodeType | None) -> Span:
-    """The source location being executed in `frame` and its callers, out to the function `root`."""
+    """The source location being executed in `frame` and its callers, out to the function `root`.
+
+    A comprehension is part of the function that it stands in: since CPython 3.12 it has no frame of its own.
+    """
     frames: list[Frame] = []
     while frame is not None:
-        if not _is_argus_file(frame.f_code.co_filename):
+        if frames and frames[-1].function in _COMPREHENSIONS:
+            frames[-1] = evolve(frames[-1], function=frame.f_code.co_name)
+        elif not _is_argus_file(frame.f_code.co_filename):
             frames.append(_frame_location(frame))
         if frame.f_code is root:
             return Span(tuple(frames))

@@ -275,3 +275,15 @@ def test_the_span_has_the_call_stack() -> None:
 
     (stmt,) = template(body).trace().body
     assert [frame.function for frame in stmt.span.frames] == ["inner", "body", "traced"]
+
+
+def test_a_comprehension_is_no_function_of_its_own() -> None:
+    """Since CPython 3.12 it has no frame, and reports are the same on all versions."""
+
+    def body(A: Tensor, C: Tensor) -> None:
+        assert [[sync() for _ in range(1)] for _ in range(1)]
+
+    (stmt,) = template(body).trace().body
+    assert [frame.function for frame in stmt.span.frames] == ["body", "traced"]
+    assert stmt.span.frame is not None
+    assert stmt.span.frame.column == 17

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from argus.core.index import Read
 from argus.core.ir import Kernel
+from argus.core.walk import topological
+from argus.interp.run import promised_integers
 from argus.interp.search.schedule import directed
+from argus.verifier.loader import load
 from benchmarks.schedules import CORPUS, corpus, count, right_kernels
 from tests.interp.rings import Config, gemm
 
@@ -33,7 +37,26 @@ def test_no_schedule_alarms_of_a_right_kernel(part: int) -> None:
         found = count(kernel, sizes=2, random=20, seed=7)
         assert found.alarms == (), name
         assert found.random == 20, name
-        assert found.directed == (2 if kernel.sizes else 1) * len(directed(kernel)), name
+        sizes = found.directed // len(directed(kernel))  # promises that fit each other may leave one of them
+        assert sizes in ({1, 2} if _promises_lists(kernel) else {2 if kernel.sizes else 1}), name
+        assert found.directed == sizes * len(directed(kernel)), name
+
+
+def _promises_lists(kernel: Kernel) -> bool:
+    """Whether a promise about a tensor reads another one."""
+    promises = ((buffer, topological([buffer.promise])) for buffer in kernel.parameters)
+    return any(isinstance(node, Read) and node.array != buffer.name for buffer, nodes in promises for node in nodes)
+
+
+def test_lists_that_fit_each_other_are_found_whatever_the_seed() -> None:
+    """Rows of experts, tiles of rows and a tile's expert: of independent numbers, one draw in twenty is consistent."""
+    (exported,) = load(str(CORPUS / "proved" / "formula_scaled_by_expert.py"))
+    kernel, sizes = exported.trace(), {"T": 64, "E": 3, "S": 4, "Q": 2, "P": 1}
+    for seed in range(8):
+        found = promised_integers(kernel, sizes, seed)
+        (owner,), starts = found["owner"], found["starts"]
+        assert starts[owner] == 0
+        assert starts[owner + 1] == 64
 
 
 def test_an_alarm_is_counted() -> None:

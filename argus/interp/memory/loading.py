@@ -22,7 +22,11 @@ from argus.interp.violation import OutOfBoundsReadError, UnsatisfiedPromiseError
 Array = npt.NDArray[Any]
 _SHOWN = 16
 _ATTEMPTS, _ROUNDS = 16, 32
-"""Draws of a tensor; draws of all tensors, where a promise reads several."""
+"""Draws of a tensor; draws of all tensors, where a promise reads several. After a quarter, elements are mostly equal:
+lists of two tensors that fit each other are rare among independent numbers, and empty parts fit most others.
+"""
+_PREFERRED = 8.0
+"""How far apart numbers are preferred, of what an element's own choice adds at most."""
 
 
 def outputs(kernel: Kernel) -> tuple[Buffer, ...]:
@@ -111,21 +115,23 @@ def drawn_together(launch: Launch, given: Mapping[str, Array], random: np.random
 
     Raises UnsatisfiedPromiseError if none are found.
     """
-    for _ in range(_ROUNDS):
+    for turn in range(_ROUNDS):
         try:
-            return _drawn_in_turn(launch, given, random)
+            return _drawn_in_turn(launch, given, random, few=turn >= _ROUNDS // 4)
         except UnsatisfiedPromiseError as problem:
             if not _others(problem.buffer):
                 raise  # others do not matter
-    return _drawn_in_turn(launch, given, random)
+    return _drawn_in_turn(launch, given, random, few=True)
 
 
-def _drawn_in_turn(launch: Launch, given: Mapping[str, Array], random: np.random.Generator) -> dict[str, Array]:
+def _drawn_in_turn(
+    launch: Launch, given: Mapping[str, Array], random: np.random.Generator, *, few: bool
+) -> dict[str, Array]:
     found: dict[str, Array] = {}
     for buffer in launch.prepared.kernel.parameters:
         if buffer.promise is not TRUE:
             shape = tuple(number(launch, size) for size in buffer.shape)
-            made = contents_of(launch, buffer, shape, given.get(buffer.name), random)
+            made = contents_of(launch, buffer, shape, given.get(buffer.name), random, few=few)
             found[buffer.name] = made
             held = {**launch.prepared.integers, buffer.name: Integers(buffer, made).guarded}
             launch.prepared.set_integers(held)
@@ -133,34 +139,47 @@ def _drawn_in_turn(launch: Launch, given: Mapping[str, Array], random: np.random
 
 
 def contents_of(
-    launch: Launch, buffer: Buffer, shape: tuple[int, ...], given: Array | None, random: np.random.Generator
+    launch: Launch,
+    buffer: Buffer,
+    shape: tuple[int, ...],
+    given: Array | None,
+    random: np.random.Generator,
+    *,
+    few: bool = False,
 ) -> AnyArray:
-    """The given contents, or random ones. Raises UnsatisfiedPromiseError if none are found that satisfy the promise."""
+    """The given contents, or random ones. Raises UnsatisfiedPromiseError if none are found that satisfy the promise.
+
+    few: whether promised integers are mostly equal, where the promise allows it.
+    """
     if given is not None:
         return np.broadcast_to(np.asarray(given).astype(launch.storage(buffer.dtype), copy=False), shape)
     if buffer.dtype.family == "float":
         draw = launch.adversary.schedule.draw if launch.exact else 0
         return drawn_floats(buffer.dtype, shape, random, draw).astype(launch.storage(buffer.dtype))
     drawn = drawn_integers(buffer.dtype, shape, random)
-    return drawn if buffer.promise is TRUE else _promised(launch, buffer, drawn, random)
+    return drawn if buffer.promise is TRUE else _promised(launch, buffer, drawn, random, few=few)
 
 
-def _promised(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator) -> AnyArray:
+def _promised(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator, *, few: bool) -> AnyArray:
     """Random integers that satisfy the promise, sorted if needed. Raises UnsatisfiedPromiseError if none are found."""
     for _ in range(1 if _others(buffer) else _ATTEMPTS):
-        made = _candidate(launch, buffer, drawn, random)
+        made = _candidate(launch, buffer, drawn, random, few=few)
         for each in (made, np.sort(made, axis=None).reshape(made.shape)):
             if satisfies_promise(buffer, each, launch.sizes, launch.prepared.integers).all():
                 return each
     raise UnsatisfiedPromiseError(buffer)
 
 
-def _candidate(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator) -> AnyArray:
-    """For every element, a random small number or size that satisfies the promise when all elements have it."""
+def _candidate(launch: Launch, buffer: Buffer, drawn: AnyArray, random: np.random.Generator, *, few: bool) -> AnyArray:
+    """For every element, a random small number or size that satisfies the promise when all elements have it.
+
+    few: numbers are preferred to others in a random order.
+    """
     made, choice = drawn.copy(), np.full(drawn.shape, -np.inf)
     for candidate in dict.fromkeys((*range(-1, SMALL), *launch.sizes.values())):
         kept = satisfies_promise(buffer, np.full_like(drawn, candidate), launch.sizes, launch.prepared.integers)
-        weight = np.where(kept, random.random(drawn.shape), -np.inf)
+        preferred = _PREFERRED * random.random() if few else 0.0
+        weight = np.where(kept, preferred + random.random(drawn.shape), -np.inf)
         made[weight > choice] = candidate
         choice = np.maximum(choice, weight)
     return made

@@ -119,24 +119,27 @@ def split_batch(X: Tensor["Z R W", f32], P: Tensor["S Z U V", bf16], *, cfg: Spl
 
 @kernel
 def add_chunks(part: Tensor["S M N", f32], C: Tensor["M N", f32], *, cfg: Adding) -> None:
-    """C = the sum of part[s] over all s."""
+    """C = the sum of part[s] over all s; what an addition loses to rounding, the next one makes good [Kahan 1965]."""
     M, N = C.shape
     by = spread(cfg.tile, threads=cfg.threads, vector=4)
     if cfg.wide:
         assume(N % 4 == 0)
     at = block_id((ceil_div(M, cfg.tile[0]), ceil_div(N, cfg.tile[1])))
-    sums = zeros(f32, by)
+    sums, lost = zeros(f32, by), zeros(f32, by)
     for s in loop(part.shape[0]):
         one = registers(f32, by)
         copy(part[s].tile(cfg.tile, at), one, via=None if cfg.wide else ld_global_b32, edge=0)
-        sums += one
+        term = one - lost
+        sum_ = sums + term
+        lost[:] = (sum_ - sums) - term
+        sums[:] = sum_
     stores = tuple(each for each in global_store if each.vector_bits == f32.bits)
     copy(sums, C.tile(cfg.tile, at), via=None if cfg.wide else stores, edge=0)
 
 
-def whole_chunks(length: Int) -> Int:
-    """The least length of rows of parts that is not below this one, and is a multiple of 16 bytes."""
-    return _CHUNK * ceil_div(length, _CHUNK)
+def whole_chunks(length: Int, of: int = _CHUNK) -> Int:
+    """The least length of rows of parts that is not below this one, and is a multiple of so many elements."""
+    return of * ceil_div(length, of)
 
 
 def f32_products(
@@ -172,9 +175,9 @@ def f32_products(
         a, b = as_rows(A, B)
         *of_z, M, N = C.shape
         K, in_a = a.shape[-1], of_z[: len(a.shape) - 2]
-        L = whole_chunks(K)
-        P = workspace(bf16, (cfg.parts, *in_a, *((L, whole_chunks(M)) if a_transposed else (M, L))))
-        Q = workspace(bf16, (cfg.parts, *of_z, *((L, whole_chunks(N)) if b_transposed else (N, L))))
+        L, U, V = (whole_chunks(each, cfg.padded) for each in (K, M, N))
+        P = workspace(bf16, (cfg.parts, *in_a, *((L, U) if a_transposed else (M, L))))
+        Q = workspace(bf16, (cfg.parts, *of_z, *((L, V) if b_transposed else (N, L))))
         for given, made in ((A, P), (B, Q)):
             splitting = split_matrix if len(given.shape) == 2 else split_batch
             splitting(given, made, cfg=Splitting(cfg.parts, cfg.wide))

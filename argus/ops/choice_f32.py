@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import product
 from math import ceil
 
-from argus.kernels import few_rows, gemm_f32, gemm_fma
+from argus.kernels import few_rows, gemm_f32, gemm_f32_at_once, gemm_fma, several_rows
 from argus.kernels.config_names import name_of
 from argus.kernels.cost_sm_90a import PROCESSORS
 from argus.kernels.gemm_fma import Fma
@@ -101,14 +101,24 @@ def microseconds(config: Parts | Fma, z: int, m: int, n: int, k: int) -> float:
 
 def instance(family: str, config: str) -> Traced | None:
     """The kernel or program of a configuration of a family of f32, and its module; None if there is none."""
-    for prefix, known in ((FEW, few_rows.FAMILIES.get(family, {})), (FEW_COLUMNS, few_rows.COLUMNS)):
+    for prefix, known, more in (
+        (FEW, few_rows.FAMILIES.get(family, {}), several_rows.ROWS),
+        (FEW_COLUMNS, few_rows.COLUMNS, several_rows.COLUMNS),
+    ):
         if config.startswith(prefix):
             count, _, name = config.removeprefix(prefix).partition("_")
-            made = known.get(int(count)) if count.isdecimal() and family == "gemm_nt_f32" else None
+            if not count.isdecimal() or family != "gemm_nt_f32":
+                return None
+            several, made = several_rows.configuration(name), more.get(int(count))
+            if several is not None and made is not None:
+                return made.instance(several, name), made.function.__module__
+            made = known.get(int(count))
             return (made.trace(name), made.function.__module__) if made is not None and name in made.configs else None
-    plain = gemm_fma.FAMILIES.get(family)
-    if plain is not None and (known := gemm_fma.configuration(config)) is not None:
-        return plain.instance(known, config), plain.function.__module__
+    for module in (gemm_fma, gemm_f32_at_once):
+        known = module.configuration(config)
+        if known is not None and family in module.FAMILIES:
+            plain = module.CHUNKED[family] if known.chunk else module.FAMILIES[family]
+            return plain.instance(known, config), plain.function.__module__
     template, found = gemm_f32.FAMILIES.get(family), gemm_f32.configuration(config)
     if template is None or found is None or (found.chunk and family.startswith("bmm")):
         return None

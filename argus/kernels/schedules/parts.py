@@ -80,7 +80,7 @@ class Parts:
     matrices are multiples of 16 bytes. ordered: the warpgroups take turns to begin a stage; not in a cluster. apart:
     False leaves the sums of all stages in the accumulator of wgmma, to measure what that loses. compensated: the sums
     of a stage begin with what the addition of the last ones lost to rounding [Kahan 1965]; with bm 256, registers do
-    not suffice.
+    not suffice. padded: rows of parts are multiples of so many elements, 8 or more.
     """
 
     products: int = 6
@@ -95,6 +95,7 @@ class Parts:
     ordered: bool = False
     apart: bool = True
     compensated: bool = False
+    padded: int = 8
     target = sm_90a
     threads = 384
 

@@ -76,7 +76,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(48)
 @pytest.mark.parametrize("name", UNARY)
 def test_a_function_of_a_matrix_is_one_proved_kernel(name: str) -> None:
     entry = agrees(UNARY[name], randn(12, 40))

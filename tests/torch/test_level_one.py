@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,16 +13,9 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812 reason: torch's own name for it
 
-import argus.torch
-from argus.torch.backend import argus_backend
+from tests.torch.problems import drawn, is_proved_and_right
 
 _EPS = 1e-5
-
-
-def drawn(*shapes: tuple[int, ...]) -> tuple[Any, ...]:
-    made: Any = torch
-    made.manual_seed(7)
-    return tuple(made.rand(shape) for shape in shapes)
 
 
 IMAGES, MATRICES, ROWS = drawn((2, 8, 20, 24)), drawn((4, 33, 37)), drawn((6, 300))
@@ -70,18 +62,11 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.share(32, among="level one")
-@pytest.mark.parametrize("name", CASES)
+IN_DEFAULT = {"23 softmax", "47 sum", "89 cumsum"}
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in IN_DEFAULT else pytest.param(name, marks=pytest.mark.nightly) for name in CASES]
+)
 def test_a_problem_is_proved_kernels_alone_and_right(name: str) -> None:
-    function, given = CASES[name]
-    torch._dynamo.reset()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        found = torch.compile(function, backend=argus_backend)(*given)
-    entry = argus.torch.report()[-1]
-    exact = function(*(each.double() for each in given))
-    own = (function(*given).double() - exact).abs().max()
-    assert entry.kernels
-    assert not entry.eager, entry
-    assert (found.double() - exact).abs().max() <= max(1e-4, 2 * own)
-    assert found.dtype == function(*given).dtype
+    is_proved_and_right(*CASES[name])

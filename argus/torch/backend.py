@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
 from typing import Any, Literal, cast
 
 import torch
 from attrs import frozen
 from torch._dynamo.backends.common import aot_autograd
-from torch.nn import functional
+from torch.nn import attention, functional
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.torch.calls import dropout
@@ -49,7 +50,18 @@ def argus_backend(module: Any, inputs: Sequence[Any], **given: Any) -> Callable[
     _with_own_dropout(module.graph)
     module.recompile()
     made: Any = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions())
-    return made(module, inputs)
+    with _attention_of(inputs):
+        return made(module, inputs)
+
+
+def _attention_of(inputs: Sequence[Any]) -> AbstractContextManager[Any]:
+    """While a graph is captured: attention of single precision is products and a softmax, not an operation.
+
+    Of shorter floats it stays one, which eager torch runs: scores in memory cost more than that.
+    """
+    short = any(isinstance(each, torch.Tensor) and each.dtype in (torch.bfloat16, torch.float16) for each in inputs)
+    choose: Any = attention
+    return nullcontext() if short else choose.sdpa_kernel(choose.SDPBackend.MATH)
 
 
 def _with_own_dropout(graph: Any) -> None:  # noqa: ANN401 reason: a graph of torch.fx

@@ -61,6 +61,7 @@ def _row(path: Path, asked: Asked) -> dict[str, Any]:
         found = _found(path, asked)
     except Exception as problem:  # noqa: BLE001 reason: the problem's code is the checkout's, and the others are run
         found = {"error": f"{type(problem).__name__}: {str(problem)[:300]}"}
+    _torch.compiler.reset()
     gc.collect()
     if asked.device == "cuda":
         torch.cuda.empty_cache()

@@ -25,6 +25,8 @@ LONGEST_PART, SHORTEST_PART = 1 << 14, 1 << 10
 """Elements of a part that an axis is cut into."""
 LONG = 1 << 16
 """Elements of a reduction from which on parts of it are reduced by themselves, if it has few results."""
+HELD = 8 * 48 << 10
+"""Elements of a row that the shared memory of a cluster of blocks holds."""
 MANY = 1 << 10
 """Results that keep a GPU busy, so that each can be reduced by one block."""
 Values = Mapping[str, int]
@@ -121,14 +123,24 @@ def _result(nest: Nest) -> Read:
 
 
 def moments(
-    name: str, x: Expr, kept: tuple[Axis, ...], axes: tuple[Axis, ...], values: Values, *, always: bool = False
+    name: str,
+    x: Expr,
+    kept: tuple[Axis, ...],
+    axes: tuple[Axis, ...],
+    values: Values,
+    *,
+    always: bool = False,
+    whole: bool = False,
 ) -> tuple[Nest, ...]:
     """The nests of the mean of x over axes (output NAME_mean), and of its mean squared deviation from it (NAME_var).
 
-    values: of the sizes; a long reduction has parts. always: one of several axes has, too.
+    values: of the sizes; a long reduction has parts. always: one of several axes has, too. whole: one that a cluster of
+    blocks holds has none.
     """
+    counts = [_value(axis.extent, values) for axis in axes]
+    held = whole and not always and all(counts) and prod(count or 0 for count in counts) <= HELD
     # of what a block cannot hold, both are read off at once
-    parts = parts_of(axes, kept, values, LARGEST_SIZE, always=always)
+    parts = None if held else parts_of(axes, kept, values, LARGEST_SIZE, always=always)
     if parts is None:
         mean = _mean(x, axes)
         deviation = _square(Apply("sub", (x, mean)))

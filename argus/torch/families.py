@@ -12,7 +12,7 @@ from attrs import frozen
 from argus.core.ir import Program
 from argus.core.walk import symbols
 from argus.kernels.config_names import name_of
-from argus.kernels.nests import contraction, places, pointwise, reductions, scans, windows
+from argus.kernels.nests import contraction, long_rows, places, pointwise, reductions, scans, windows
 from argus.kernels.nests.contraction import convolution_program
 from argus.kernels.nests.fragments import STORED
 from argus.kernels.nests.made import Schedule, template
@@ -34,7 +34,8 @@ class Family:
     """A template: the schedule of a kernel, or a program of several.
 
     most_axes: of the domains that it takes. join: axes that all reads run through become one.
-    shares: it computes a reduction once for all elements of the output that it is for.
+    shares: it computes a reduction once for all elements of the output that it is for. rereads: it reads long rows from
+    memory for each of several passes.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Family:
     most_axes: int = MOST_AXES
     join: bool = True
     shares: bool = False
+    rereads: bool = True
     program: Callable[[Canonical, Any, str], Program] | None = None
 
 
@@ -117,6 +119,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("windows", _of_windows, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),
     Family("places", places.config_for, places.places),
+    Family("long_rows", long_rows.config_for, long_rows.long_rows, shares=True, rereads=False),
     Family("reductions", _of_reductions, reductions.reduced, shares=True),
 )
 

@@ -29,12 +29,19 @@ _SMALL = 1 << 16
 Held = Union[Value, Index, tuple["Value", ...], None]
 
 
-def lowered(graph: Any, eager: Mapping[str, str], stored: Collection[str] = ()) -> Lowered:  # noqa: ANN401 reason: a graph of torch.fx
+def lowered(
+    graph: Any,  # noqa: ANN401 reason: a graph of torch.fx
+    eager: Mapping[str, str],
+    stored: Collection[str] = (),
+    *,
+    whole: bool = False,
+) -> Lowered:
     """The steps of a graph.
 
     eager: nodes that eager torch is to run, each with the reason. stored: nodes whose operands are to be in memory.
+    whole: moments of rows that a cluster of blocks holds are not of parts.
     """
-    return _Lowering(graph, eager, stored).run()
+    return _Lowering(graph, eager, stored, whole).run()
 
 
 @define
@@ -44,6 +51,7 @@ class _Lowering:
     graph: Any
     eager: Mapping[str, str]
     stored: Collection[str] = ()
+    whole: bool = False
     values: dict[Any, Held] = field(factory=dict[Any, Held])
     types: dict[str, TensorType] = field(factory=dict[str, TensorType])
     steps: list[Step] = field(factory=list[Step])
@@ -323,6 +331,10 @@ class _Call:
 
     def axis(self, extent: Index) -> Axis:
         return self.graph.axis(extent)
+
+    @property
+    def whole(self) -> bool:
+        return self.graph.whole
 
     def uses(self, result: int) -> bool:
         return any(user.target is not operator.getitem or user.args[1] == result for user in self.node.users)

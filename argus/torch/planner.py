@@ -11,12 +11,13 @@ from attrs import define, field
 from argus.core.diagnostic import ArgusError, InternalError
 from argus.core.ir import Program
 from argus.core.query import Budget
-from argus.nests.affine import computed
+from argus.core.walk import symbols
+from argus.nests.affine import computed, product_of
 from argus.nests.canonical import Canonical
 from argus.nests.fusion import fused, together
 from argus.nests.nest import Nest, TensorType
-from argus.nests.partials import in_parts
-from argus.nests.rewrite import reads
+from argus.nests.partials import LONG, in_parts
+from argus.nests.rewrite import reads, reductions
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate
 from argus.runtime.kernel_cache import verify_cached, verify_program_cached
@@ -30,6 +31,7 @@ PROOF_SECONDS = 300.0
 """For the proofs of a graph; what has no proof then runs otherwise."""
 _MOST_SECONDS = 30.0
 """For the proof of a kernel."""
+_MOMENTS = ("aten.var", "aten.std")
 _PROOFS: dict[tuple[str, str], KernelEntry | str] = {}
 """What is known of kernels in this process, by name and configuration; those that are unknown are on no disk."""
 
@@ -40,7 +42,8 @@ class Planner:
     that are not proved, and why. in_proofs: seconds.
 
     A graph is planned again until each of its nests has a kernel: first without the fusion of a nest that has none,
-    then with its operands in memory, at last with its operation in eager torch.
+    then with its operands in memory, at last with its operation in eager torch. whole: moments of long rows are not of
+    parts, which is given up where a kernel then reads such rows again for each pass.
     """
 
     hints: Mapping[str, int]
@@ -51,6 +54,7 @@ class Planner:
     apart: set[str] = field(factory=set[str])
     failed: dict[str, str] = field(factory=dict[str, str])
     in_proofs: float = 0.0
+    whole: bool = True
 
     @property
     def entries(self) -> tuple[KernelEntry, ...]:
@@ -59,9 +63,13 @@ class Planner:
     def planned(self, module: Any) -> tuple[Lowered, list[Step]]:  # noqa: ANN401 reason: a module of torch.fx
         """The steps of a graph of aten operations."""
         while True:
-            graph = lowered(module.graph, self.eager, self.stored)
+            graph = lowered(module.graph, self.eager, self.stored, whole=self.whole)
             steps = self._steps(graph)
-            if steps is not None:
+            if steps is not None and self.whole and any(self._is_for_parts(each) for each in steps):
+                self.whole = False
+                for noted in (self.eager, self.stored, self.apart):
+                    noted.clear()
+            elif steps is not None:
                 return graph, steps
 
     def _steps(self, graph: Lowered) -> list[Step] | None:
@@ -90,6 +98,15 @@ class Planner:
                 return None
             steps += found
         return steps
+
+    def _is_for_parts(self, step: Step) -> bool:
+        """Whether a kernel reads long rows from memory for each of several passes, or moments have none."""
+        if isinstance(step, EagerStep):
+            return step.operation.startswith(_MOMENTS)
+        found = [each for each in reductions(*(nest.body for nest in step.nests)) if reductions(each.body)]
+        lengths = [product_of(axis.extent for axis in each.axes) for each in found]
+        known = [each for each in lengths if all(symbol.name in self.hints for symbol in symbols(each))]
+        return step.family.rereads and any(int(computed(each, self.hints)) >= LONG for each in known)
 
     def _apart(self, step: NestStep | EagerStep, merged: Mapping[str, Nest]) -> Nest | None:
         """The nest of a step; None of one that is no nest any more, which others are not moved across."""

@@ -11,10 +11,11 @@ from attrs import evolve
 from argus.core.index import Const
 from argus.core.query import Budget
 from argus.core.verdict import Proved
-from argus.kernels.nests import made, reductions, scans, windows
+from argus.kernels.nests import long_rows, made, reductions, scans, windows
 from argus.kernels.nests.reductions import Reductions
 from argus.kernels.nests.scans import Scans
 from argus.kernels.nests.windows import Windows
+from argus.kernels.schedules.rows import Rows
 from argus.language import Template
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical, canonical
@@ -58,6 +59,7 @@ ROWS = {
     "smooth l1": cases.loss(cases.smooth_l1),
     "hinge": cases.loss(cases.hinge),
 }
+LONG_ROWS = {name: ROWS[name] for name in ("softmax", "log softmax", "layer norm", "l1 norm", "l2 norm")}
 SCANS = {
     "sum": cases.scan("add"),
     "product": cases.scan("mul"),
@@ -76,11 +78,18 @@ ROW_CONFIGS = {
     "lanes": Reductions(threads=64, kept=8, values=2),
     "warps, held": Reductions(threads=64, kept=2, values=4, held=True),
 }
+ROWS_OF_CLUSTERS = {
+    "two blocks": Rows(threads=64, vector=1, steps=4, rows=1, staged=True, blocks=2, together=2),
+    "a block": Rows(threads=64, vector=4, steps=2, rows=1, staged=True),
+}
+WHOLE_ROWS = {"two blocks": Rows(threads=64, vector=4, steps=4, rows=1, staged=True, blocks=2, whole=True, together=2)}
 SCAN_CONFIGS = {"elements": Scans(threads=64, values=2), "vectors": Scans(threads=64, vector=4, values=1)}
 FAMILIES: Mapping[str, tuple[Mapping[str, Case], Mapping[str, Any], Any, Mapping[str, int]]] = {
     "windows": (POOLS, {"rows": Windows(64, 32, 2), "row": Windows(64, 64)}, windows.windows, {"N": 1, "C": 2}),
     "columns": (COLUMNS, COLUMN_CONFIGS, reductions.reduced, {"A": 2, "J": 13, "B": 40}),
     "rows": (ROWS, ROW_CONFIGS, reductions.reduced, {"A": 3, "J": 44}),
+    "long rows": (LONG_ROWS, ROWS_OF_CLUSTERS, long_rows.long_rows, {"A": 3, "J": 300}),
+    "whole rows": (LONG_ROWS, WHOLE_ROWS, long_rows.long_rows, {"A": 2, "J": 2048}),
     "scans": (SCANS, SCAN_CONFIGS, scans.scans, {"A": 2, "J": 300}),
     "columns scanned": (
         {"sum": cases.column_scan("add")},
@@ -181,6 +190,12 @@ WRONG = {
     ),
     "the sum for the mean": ("rows", "block", cases.averaged(columns=False), cases.reduced("add", columns=False)),
     "squares for distances": ("rows", "block", cases.loss(cases.smooth_l1), cases.loss(cases.squared_error)),
+    "the sum of squares for that of distances": (
+        "long rows",
+        "two blocks",
+        cases.along(cases.l1_norm, columns=False),
+        cases.along(cases.l2_norm, columns=False),
+    ),
     "an inclusive for an exclusive scan": ("scans", "elements", cases.scan("add", exclusive=True), cases.scan("add")),
     "a scan from the start for one from the end": (
         "scans",

@@ -52,3 +52,11 @@ def test_what_has_many_results_or_few_elements_is_reduced_at_once() -> None:
     assert in_parts(nest, {}) == (nest,)
     few = Nest("Y", "f32", (N,), Reduce("add", (C,), Read("Z", (N.index, C.index), "f32")))
     assert in_parts(few, {}) == (few,)
+
+
+@pytest.mark.parametrize(("length", "nests"), [(1 << 18, 2), (1 << 20, 4)])
+def test_moments_of_rows_that_a_cluster_holds_have_no_parts(length: int, nests: int) -> None:
+    row, outer, inner = (Axis(name, algebra.const(n)) for name, n in (("r", 3), ("h", length >> 9), ("w", 512)))
+    x = Read("x", (row.index, outer.index, inner.index), "f32")
+    assert len(moments("m", x, (row,), (outer, inner), {}, whole=True)) == nests
+    assert len(moments("m", x, (row,), (outer, inner), {})) == 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from attrs import evolve, frozen
@@ -55,7 +55,8 @@ class Rows:
     them are on the way. blocks: of a cluster, which share a row: each holds `width` elements of it, or reads every so
     many chunks. whole: blocks and chunks are whole, so that no access is compared with the end of a row. resident:
     blocks of which a multiprocessor has the registers. ahead: of the parts of a row in shared memory, how many parts
-    ahead of their use the elements of other tensors are loaded.
+    ahead of their use the elements of other tensors are loaded. together: vectors of a thread in such a part, which
+    divide `steps`.
     """
 
     threads: int = 256
@@ -68,6 +69,7 @@ class Rows:
     whole: bool = False
     resident: int = 1
     ahead: int = 0
+    together: int = 1
     target = sm_90a
 
     @property
@@ -138,9 +140,14 @@ Operation = Callable[[Fragment, Fragment], Fragment]
 
 
 class Block:
-    """The rows of a block: loads and stores of their elements, and reductions along them."""
+    """The rows of a block: loads and stores of their elements, and reductions along them.
 
-    def __init__(self, cfg: Rows, rows: Int, length: Int, layout: TV | None = None) -> None:
+    around: extents of up to two axes around the rows; `outer` are the coordinates of the block along these.
+    """
+
+    def __init__(
+        self, cfg: Rows, rows: Int, length: Int, layout: TV | None = None, *, around: Sequence[IntLike] = ()
+    ) -> None:
         assume(length % cfg.vector == 0)
         if cfg.held:
             assume(length <= cfg.longest)
@@ -149,10 +156,11 @@ class Block:
         self.cfg, self.length = cfg, length
         # a constant where it is known: a division by a power of two is exact then, and a product
         self.count: IntLike = cfg.longest if cfg.whole and cfg.held else length
-        self.parts = cfg.steps if cfg.staged else 1
+        self.parts = cfg.steps // cfg.together if cfg.staged else 1
         chunk = evolve(cfg, steps=cfg.steps // self.parts)
         self.width, self.layout = chunk.width, layout or chunk.layout
-        (number,) = block_id((ceil_div(rows, cfg.rows) * cfg.blocks,))
+        number, *outer = block_id((ceil_div(rows, cfg.rows) * cfg.blocks, *around[::-1]))
+        self.outer = outer[::-1]
         self.at = number // cfg.blocks
         self.started = cfg.blocks == 1
         if not self.started:

@@ -145,7 +145,7 @@ def _var(
     between = any(k not in over and value.shape[k] is not one for k in range(*_ends(long)))
     zero = algebra.const(0)
     places = [axis.index if axis in (*kept, *reduced_axes) else zero for axis in axes]
-    made = moments(name, value.at(places), kept, reduced_axes, {}, always=between)
+    made = moments(name, value.at(places), kept, reduced_axes, {}, always=between, whole=cx.whole)
     held = {nest.output: cx.emitted(nest) for nest in made}
     count = coordinate(_count(value, dims))
     factor = Constant(1.0) if fewer == 0 else apply("div", count, apply("sub", count, Constant(float(fewer))))

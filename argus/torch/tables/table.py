@@ -64,6 +64,11 @@ class Context(Protocol):
         """The extents of the axes made so far."""
         ...
 
+    @property
+    def whole(self) -> bool:
+        """Whether the moments of a row that a cluster of blocks holds are not of parts."""
+        ...
+
     def new_name(self) -> str:
         """A name for tensors of this operation."""
         ...

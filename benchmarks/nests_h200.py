@@ -22,7 +22,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.families.nests import CASES, Launch, NestCase, RowLaunch
+from benchmarks.families.nest_streams import CASES
+from benchmarks.families.nests import Launch, NestCase, RowLaunch
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "nests_h200"
 GUARD = 4096

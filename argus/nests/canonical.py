@@ -161,9 +161,9 @@ def _flat_reads(form: _Form, tensors: Mapping[str, TensorType]) -> _Form:
 
 
 def _merged(form: _Form, values: Mapping[str, int]) -> _Form:
-    """With axes merged that all reads run through together."""
+    """With axes merged that all reads run through together, inner ones first, as one axis has not too many elements."""
     while True:
-        pairs = [pair for group in form.groups for pair in pairwise(group)]
+        pairs = [pair for group in form.groups for pair in reversed(list(pairwise(group)))]
         found = next((pair for pair in pairs if _together(form, values, *pair)), None)
         if found is None:
             return form

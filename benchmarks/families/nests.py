@@ -13,7 +13,8 @@ from attrs import evolve, frozen
 
 from argus.core.index import Const
 from argus.kernels.config_names import name_of
-from argus.kernels.nests import made, pointwise, reductions, scans, windows
+from argus.kernels.nests import long_rows, made, pointwise, reductions, scans, windows
+from argus.kernels.nests.pointwise import Pointwise
 from argus.kernels.nests.reductions import Reductions
 from argus.kernels.nests.scans import Scans
 from argus.kernels.nests.windows import Windows
@@ -64,6 +65,22 @@ class RowLaunch:
         return evolve(self.of, configs={"": self.config}, name=name)
 
 
+SCHEDULES: Mapping[type, made.Schedule] = {
+    Pointwise: pointwise.pointwise,
+    Windows: windows.windows,
+    Scans: scans.scans,
+    Rows: long_rows.long_rows,
+    Reductions: reductions.reduced,
+}
+"""The template of each configuration."""
+
+
+def _other_orders(config: Any) -> Sequence[Any]:  # noqa: ANN401 reason: any configuration
+    """The same, with blocks that start one after the other neighbours along the first axis, not the last."""
+    ordered = isinstance(config, Pointwise | Windows | Reductions) and config.in_order
+    return (evolve(config, in_order=False),) if ordered else ()
+
+
 @frozen(slots=False)
 class NestCase:
     """A computation. shapes: of its inputs. function: of torch and the inputs, by torch. moved: elements that it reads
@@ -84,8 +101,9 @@ class NestCase:
     def variants(self) -> Mapping[str, tuple[Launch | RowLaunch, ...]]:
         launches = _launches(self.nests, self.types, self.given)
         found: dict[str, tuple[Launch | RowLaunch, ...]] = {"argus": launches}
-        for each in self.configs:
-            found[name_of(each)] = (*launches[:-1], evolve(launches[-1], config=each))
+        for each in (*_other_orders(launches[-1].config), *self.configs):
+            schedule = SCHEDULES[type(each)]
+            found[name_of(each)] = (*launches[:-1], evolve(launches[-1], config=each, schedule=schedule))
         if self.rows is not None:
             rows, length = self.given.values()
             sizes = {"R": rows, "N": length}
@@ -135,17 +153,12 @@ def _launch(group: tuple[Nest, ...], known: Mapping[str, TensorType], given: Giv
         (each.type.name, each.source, tuple(int(computed(e, sizes)) for e in each.type.shape), each.source in outputs)
         for each in form.parameters
     )
-    tried: Sequence[tuple[Any, Any]] = (
-        (pointwise.config_for(form, sizes), pointwise.pointwise),
-        (windows.config_for(form, sizes), windows.windows),
-        (scans.config_for(form, sizes), scans.scans),
-        (reductions.config_for(form, sizes), reductions.reduced),
-    )
-    config, schedule = next(each for each in tried if each[0] is not None)
-    return Launch(form, schedule, config, sizes, operands)
+    tried: Sequence[Any] = (pointwise, windows, scans, long_rows, reductions)
+    config = next(found for each in tried if (found := each.config_for(form, sizes)) is not None)
+    return Launch(form, SCHEDULES[type(config)], config, sizes, operands)
 
 
-def _case(case: Case, given: Given, function: Function, result: int, **more: Any) -> NestCase:  # noqa: ANN401 reason: fields
+def one_nest(case: Case, given: Given, function: Function, result: int, **more: Any) -> NestCase:  # noqa: ANN401 reason: fields
     return NestCase((case.nests,), case.inputs, given, function, result, **more)
 
 
@@ -172,7 +185,7 @@ def _grouped(nests: Sequence[Nest]) -> list[tuple[Nest, ...]]:
     return found
 
 
-def _normed(kept: tuple[Axis, ...], given: Given, function: Function, weights: tuple[Axis, ...] = ()) -> NestCase:
+def normed(kept: tuple[Axis, ...], given: Given, function: Function, weights: tuple[Axis, ...] = ()) -> NestCase:
     """(x - mean) / sqrt(variance + eps) of images, over all axes but those kept, and weights and biases along some."""
     stats = moments("m", _X, kept, tuple(axis for axis in _ALL if axis not in kept), given)
     mean, variance = (_of(nest, *kept) for nest in stats[-2:])
@@ -243,7 +256,7 @@ def _pooled(op: Any, kind: str, given: Given, window: Window, result: int) -> Ne
     rank = int(kind[-2])
     arguments: tuple[Any, ...] = (window.count, window.stride, window.padding)
     arguments += (window.dilation,) if op == "max" else ()
-    return _case(
+    return one_nest(
         cases.pool(op, *[window] * rank),
         given,
         lambda torch, X: _pool(torch, kind, X, *arguments),
@@ -256,7 +269,7 @@ def _depthwise(given: Given, result: int, *windows_: Window) -> NestCase:
     def function(torch: Any, X: Any, F: Any) -> Any:  # noqa: ANN401 reason: untyped; inputs' names
         return torch.nn.functional.conv2d(X, F.unsqueeze(1), groups=X.shape[1])
 
-    return _case(cases.depthwise(*windows_), given, function, result, configs=_POOLS, unit=1.0)
+    return one_nest(cases.depthwise(*windows_), given, function, result, configs=_POOLS, unit=1.0)
 
 
 def _rms(torch: Any, X: Any) -> Any:  # noqa: ANN401 reason: untyped; an input's name
@@ -268,15 +281,15 @@ def _batch_norm(torch: Any, X: Any, G: Any, H: Any) -> Any:  # noqa: ANN401 reas
 
 
 CASES: dict[str, NestCase] = {
-    "sum47": _case(
+    "sum47": one_nest(
         cases.reduced("add", columns=True), _COLUMNS, lambda _, X: X.sum(1), 128 * 4095, unit=64.0, configs=_WIDE
     ),
-    "scan89": _case(cases.scan("add"), _SQUARE, lambda _, X: X.cumsum(1), 1 << 30, unit=256.0, configs=_IN_ORDER),
+    "scan89": one_nest(cases.scan("add"), _SQUARE, lambda _, X: X.cumsum(1), 1 << 30, unit=256.0, configs=_IN_ORDER),
     "pool42": _pooled(
         "max", "max_pool2d", {"N": 32, "C": 64, "H": 512, "W": 512}, Window(4, 1, 1), 32 * 64 * 511 * 511
     ),
-    "batch33": _normed((C,), _BATCH, _batch_norm, (C,)),
-    "softmax23": _case(
+    "batch33": normed((C,), _BATCH, _batch_norm, (C,)),
+    "softmax23": one_nest(
         cases.along(cases.softmax, columns=False),
         {"A": 4096, "J": 393216},
         lambda torch, X: torch.softmax(X, 1),
@@ -288,7 +301,7 @@ CASES: dict[str, NestCase] = {
     ),
     "depthwise82": _depthwise({"N": 16, "C": 64, "H": 512, "W": 512}, 16 * 64 * 510 * 510, Window(3), Window(3)),
     "mse94": NestCase(_loss(cases.squared_error), _pairs(), _SQUARE, lambda _, X, Z: ((X - Z) ** 2).mean().view(1), 1),
-    "rms36": _case(
+    "rms36": one_nest(
         cases.along(cases.rms_norm, columns=True),
         {"A": 112, "J": 64, "B": 1 << 18},
         _rms,
@@ -299,7 +312,7 @@ CASES: dict[str, NestCase] = {
             Reductions(256, 32, 2, 8, columns=True, held=True),
         ),
     ),
-    "reversed91": _case(
+    "reversed91": one_nest(
         cases.scan("add", backwards=True),
         _SQUARE,
         lambda _, X: X.flip(1).cumsum(1).flip(1),
@@ -310,7 +323,7 @@ CASES: dict[str, NestCase] = {
     "pool45": _pooled(
         "add", "avg_pool2d", {"N": 16, "C": 64, "H": 2048, "W": 2048}, Window(11, 11), 16 * 64 * 186 * 186
     ),
-    "max49": _case(cases.reduced("max", columns=True), _COLUMNS, lambda _, X: X.amax(1), 128 * 4095, configs=_WIDE),
+    "max49": one_nest(cases.reduced("max", columns=True), _COLUMNS, lambda _, X: X.amax(1), 128 * 4095, configs=_WIDE),
     "pool43": _pooled(
         "max", "max_pool3d", {"N": 16, "C": 32, "D": 128, "H": 128, "W": 128}, Window(3, 2, 1, 3), 16 * 32 * 62**3
     ),
@@ -319,14 +332,14 @@ CASES: dict[str, NestCase] = {
     "pool46": _pooled(
         "add", "avg_pool3d", {"N": 16, "C": 32, "D": 128, "H": 128, "W": 256}, Window(3, 2, 1), 16 * 32 * 64 * 64 * 128
     ),
-    "l1norm38": _case(
+    "l1norm38": one_nest(
         cases.along(cases.l1_norm, columns=False),
         {"A": 32768, "J": 65535},
         lambda _, X: X / X.abs().mean(1, keepdim=True),
         32768 * 65535,
         configs=_ODD,
     ),
-    "instance34": _normed((N, C), _INSTANCES, lambda torch, X: torch.nn.functional.instance_norm(X)),
+    "instance34": normed((N, C), _INSTANCES, lambda torch, X: torch.nn.functional.instance_norm(X)),
     "frobenius37": NestCase(
         _frobenius(_INSTANCES),
         (_IMAGES,),
@@ -336,9 +349,9 @@ CASES: dict[str, NestCase] = {
         unit=1e-5,
         close=1e-3,
     ),
-    "layer40": _normed((N,), _LAYERS, lambda torch, X: torch.nn.functional.layer_norm(X, X.shape[1:])),
-    "product90": _case(cases.scan("mul"), _SQUARE, lambda _, X: X.cumprod(1), 1 << 30, configs=_IN_ORDER[:2]),
-    "exclusive92": _case(
+    "layer40": normed((N,), _LAYERS, lambda torch, X: torch.nn.functional.layer_norm(X, X.shape[1:])),
+    "product90": one_nest(cases.scan("mul"), _SQUARE, lambda _, X: X.cumprod(1), 1 << 30, configs=_IN_ORDER[:2]),
+    "exclusive92": one_nest(
         cases.scan("add", exclusive=True),
         _SQUARE,
         lambda torch, X: torch.cat((torch.zeros_like(X[:, :1]), X[:, :-1].cumsum(1)), 1),
@@ -355,7 +368,7 @@ CASES: dict[str, NestCase] = {
         lambda torch, X, Z: torch.nn.functional.smooth_l1_loss(X, Z).view(1),
         1,
     ),
-    "logsoftmax24": _case(
+    "logsoftmax24": one_nest(
         cases.along(cases.log_softmax, columns=False),
         {"A": 4096, "J": 393216},
         lambda torch, X: torch.log_softmax(X, 1),

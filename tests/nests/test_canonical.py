@@ -125,3 +125,11 @@ def test_an_axis_of_groups_is_two_so_that_its_quotients_vanish() -> None:
     form = check(Nest("out", "f32", (rows, channels), body), [TensorType("x", constants(3, 8), "f32")])
     assert len(form.parameters) == 2
     assert all(isinstance(index, Sym) for read in reads(form.nests[0].body) for index in read.index)
+
+
+def test_of_more_elements_than_an_axis_has_inner_axes_become_one() -> None:
+    axes = axes_of(112, 64, 512, 512)
+    read = Read("x", tuple(axis.index for axis in axes), "f32")
+    types = {"x": TensorType("x", constants(112, 64, 512, 512), "f32")}
+    found = canonical([Nest("y", "f32", axes, Apply("neg", (read,)))], types)
+    assert [computed(extent, {}) for extent in found.sizes.values()] == [112, 1 << 24]

@@ -11,10 +11,10 @@ from typing import Any, Literal, cast
 import torch
 from attrs import frozen
 from torch._dynamo.backends.common import aot_autograd
-from torch.nn import attention, functional
+from torch.nn import attention
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.torch.calls import dropout
+from argus.torch.captured import with_own_functions
 from argus.torch.compiled import Compiled
 from argus.torch.decompositions import decompositions
 from argus.torch.planner import PROOF_SECONDS, Planner
@@ -47,7 +47,7 @@ def argus_backend(module: Any, inputs: Sequence[Any], **given: Any) -> Callable[
     def compiler(graph: Any, _: Sequence[Any]) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
         return _boxed(compiled(graph, options))
 
-    _with_own_dropout(module.graph)
+    with_own_functions(module.graph)
     module.recompile()
     made: Any = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions())
     with _attention_of(inputs):
@@ -55,23 +55,13 @@ def argus_backend(module: Any, inputs: Sequence[Any], **given: Any) -> Callable[
 
 
 def _attention_of(inputs: Sequence[Any]) -> AbstractContextManager[Any]:
-    """While a graph is captured: attention of single precision is products and a softmax, not an operation.
+    """While a graph is captured: attention that is torch's own is products and a softmax, if of single precision.
 
     Of shorter floats it stays one, which eager torch runs: scores in memory cost more than that.
     """
     short = any(isinstance(each, torch.Tensor) and each.dtype in (torch.bfloat16, torch.float16) for each in inputs)
     choose: Any = attention
     return nullcontext() if short else choose.sdpa_kernel(choose.SDPBackend.MATH)
-
-
-def _with_own_dropout(graph: Any) -> None:  # noqa: ANN401 reason: a graph of torch.fx
-    """Put `argus.dropout` in place of torch's in training: same numbers, and a gradient that keeps no mask."""
-    for node in graph.nodes:
-        if node.op != "call_function" or node.target is not functional.dropout:
-            continue
-        given = dict(zip(("input", "p", "training", "inplace"), node.args, strict=False)) | dict(node.kwargs)
-        if given.get("training", True) is True and not given.get("inplace", False):
-            node.target, node.args, node.kwargs = dropout, (given["input"], given.get("p", 0.5)), {}
 
 
 def _boxed(run: Compiled) -> Callable[[list[Any]], Any]:

@@ -147,9 +147,10 @@ class _Lowering:
 
     def _in_eager(self, node: Any, why: str) -> None:  # noqa: ANN401 reason: a node
         for each in node.all_input_nodes:
-            if each not in self.numbers:
+            if each not in self.numbers and not self._is_own(node):
                 self.store(each)
-        args, keywords = (map_aggregate(each, self._given) for each in (node.args, dict(node.kwargs)))
+        given = self._given_to_own if self._is_own(node) else self._given
+        args, keywords = (map_aggregate(each, given) for each in (node.args, dict(node.kwargs)))
         found = node.meta.get("val")
         single = isinstance(found, torch.Tensor)
         made: list[Any] = [found] if single else list(found or ())
@@ -164,6 +165,17 @@ class _Lowering:
             for name, each in zip(names, made, strict=True)
         )
         self.values[node] = held[0] if single else held
+
+    @staticmethod
+    def _is_own(node: Any) -> bool:  # noqa: ANN401 reason: a node
+        """Whether it calls an operator of Argus."""
+        return getattr(node.target, "namespace", "") == "argus"
+
+    def _given_to_own(self, arg: Any) -> Any:  # noqa: ANN401 reason: an argument of an operation
+        """The argument for an operator of Argus, which takes views."""
+        if isinstance(arg, torch.fx.Node) and isinstance(self.values[arg], Value) and arg not in self.numbers:
+            return Tensor(self._viewed(arg))
+        return self._given(arg)
 
     def _given(self, arg: Any) -> Any:  # noqa: ANN401 reason: an argument of an operation
         """The argument for eager torch: tensors by name, sizes as index expressions."""

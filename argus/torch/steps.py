@@ -34,6 +34,8 @@ VIEWS: tuple[Any, ...] = tuple(
         ("unsqueeze", "default"),
         ("expand", "default"),
         ("squeeze", "dims"),
+        ("select", "int"),
+        ("slice", "Tensor"),
     )
 )
 """Operations that make views of a tensor."""

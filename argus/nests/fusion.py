@@ -22,18 +22,30 @@ def fused(
     kept: outputs that are needed in memory. apart: outputs that stay nests of their own. fits: whether a template
     computes a nest, and a reduction for several elements of the output at once, if there is such a one.
     """
-    found = live(nests, kept)
-    for producer in list(found):
-        if producer.output in kept or producer.output in apart:
+    found = {each.output: each for each in live(nests, kept)}
+    read = {name: _tensors(each) for name, each in found.items()}
+    for name in list(found):
+        if name in kept or name in apart:
             continue
-        current = next(each for each in found if each.output == producer.output)
-        readers = [each for each in found if any(read.tensor == current.output for read in reads(each.body))]
+        current = found[name]
+        readers = [each for each in found.values() if name in read[each.output]]
         if _is_costly(current) and len(readers) > 1:
             continue
         merged = {each.output: within(current, each) for each in readers}
-        if merged and all(each is not None and fits(each, bool(reductions(current.body))) for each in merged.values()):
-            found = [merged.get(each.output) or each for each in found if each is not current]
-    return found
+        made = {output: each for output, each in merged.items() if each is not None}
+        if (
+            made
+            and len(made) == len(merged)
+            and all(fits(each, bool(reductions(current.body))) for each in made.values())
+        ):
+            found |= made
+            read |= {output: _tensors(each) for output, each in made.items()}
+            del found[name]
+    return list(found.values())
+
+
+def _tensors(nest: Nest) -> set[str]:
+    return {each.tensor for each in reads(nest.body)}
 
 
 def together(nests: Sequence[Nest | None]) -> list[tuple[Nest, ...]]:

@@ -126,24 +126,44 @@ def verify_program_cached(program: Program, folder: Path | None = None, budget: 
 def _folder_of(kernel: Kernel, folder: Path | None) -> tuple[Path, str]:
     """The kernel's cache folder, and the stem of its files."""
     stem = file_stem(kernel)
-    key = sha256("\0".join((sources_digest(), _texts(kernel), pretty(kernel))).encode()).hexdigest()[:20]
+    text = _remembered(kernel, lambda: sha256("\0".join((_texts(kernel), pretty(kernel))).encode()).hexdigest())
+    key = sha256(f"{sources_digest()}\0{text}".encode()).hexdigest()[:20]
     return (default_folder() / "kernels" if folder is None else folder) / f"{stem}-{key}", stem
 
 
 def _folder_of_program(program: Program, folder: Path | None) -> Path:
     """The program's cache folder; its key covers its workspaces, and its launches in order with their tensors."""
-    workspaces = (f"{each.name} {each.dtype} {list(map(show, each.shape))}" for each in program.workspaces)
-    parts = [sources_digest(), *workspaces]
+    text = _remembered(program, lambda: _text_of_program(program))
+    key = sha256(f"{sources_digest()}\0{text}".encode()).hexdigest()[:20]
+    return (default_folder() / "kernels" if folder is None else folder) / f"{program.name}-{key}"
+
+
+def _text_of_program(program: Program) -> str:
+    """A digest of all that a program's verdict and code depend on, besides Argus itself."""
+    parts = [f"{each.name} {each.dtype} {list(map(show, each.shape))}" for each in program.workspaces]
     for each in launch_contexts(program):
         given = sorted((parameter.name, tensor.name) for parameter, tensor in each.arguments.items())
         parts += [_texts(each.kernel), pretty(each.kernel), str(given)]
-    key = sha256("\0".join(parts).encode()).hexdigest()[:20]
-    return (default_folder() / "kernels" if folder is None else folder) / f"{program.name}-{key}"
+    return sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _texts(kernel: Kernel) -> str:
     """All that a build compiles."""
     return "\0".join(compiled_texts(kernel)) if kernel.target.name == "gfx942" else cuda_text(kernel).text
+
+
+_KEYS: dict[int, tuple[Kernel | Program, str]] = {}
+_MOST_KEYS = 512
+
+
+def _remembered(of: Kernel | Program, made: Callable[[], str]) -> str:
+    """A key that costs an emission, once for the same object: it is verified, checked again and built."""
+    found = _KEYS.get(id(of))
+    if found is None:
+        while len(_KEYS) >= _MOST_KEYS:
+            del _KEYS[next(iter(_KEYS))]
+        found = _KEYS[id(of)] = of, made()
+    return found[1]
 
 
 @cache

@@ -135,12 +135,22 @@ def candidates(family: Family, form: Canonical, sizes: Mapping[str, int]) -> tup
 def candidate(family: Family, form: Canonical, config: Any) -> Candidate:  # noqa: ANN401 reason: each family's own
     """The kernel of a form by a family, on demand."""
     digest = sha256(canonical_text(form).encode()).hexdigest()[:10]
-    name = f"{family.name}_{digest}"
+    name, chosen = f"{family.name}_{digest}", name_of(config)
 
     def traced() -> Traced:
-        if family.program is not None:
-            return family.program(form, config, name), contraction.__name__
-        assert family.schedule is not None
-        return template(form, family.schedule, config, name).trace(), family.schedule.__module__
+        if (name, chosen) not in _TRACED:
+            _TRACED[name, chosen] = _trace(family, form, config, name)
+        return _TRACED[name, chosen]
 
-    return Candidate(name, name_of(config), traced)
+    return Candidate(name, chosen, traced)
+
+
+_TRACED: dict[tuple[str, str], Traced] = {}
+"""Kernels by the names of form and configuration."""
+
+
+def _trace(family: Family, form: Canonical, config: Any, name: str) -> Traced:  # noqa: ANN401 reason: each family's own
+    if family.program is not None:
+        return family.program(form, config, name), contraction.__name__
+    assert family.schedule is not None
+    return template(form, family.schedule, config, name).trace(), family.schedule.__module__

@@ -36,6 +36,10 @@ _PROOFS: dict[tuple[str, str], KernelEntry | str] = {}
 """What is known of kernels in this process, by name and configuration; those that are unknown are on no disk."""
 
 
+Tried = tuple[Canonical, tuple[Candidate, ...], str]
+"""A form, its kernels, and why there is none."""
+
+
 @define
 class Planner:
     """hints: values of sizes. left: seconds for proofs. kernels: what was chosen, by the output's name. failed: kernels
@@ -53,6 +57,10 @@ class Planner:
     stored: set[str] = field(factory=set[str])
     apart: set[str] = field(factory=set[str])
     failed: dict[str, str] = field(factory=dict[str, str])
+    tried: dict[tuple[tuple[int, ...], str], tuple[tuple[Nest, ...], Tried]] = field(
+        factory=dict[tuple[tuple[int, ...], str], "tuple[tuple[Nest, ...], Tried]"]
+    )
+    """What each family has for nests, by their identity; with the nests, so that they stay what they are."""
     in_proofs: float = 0.0
     whole: bool = True
 
@@ -80,6 +88,7 @@ class Planner:
         groups = {each[0].output: each for each in together([self._apart(each, merged) for each in graph.steps])}
         steps: list[Step] = []
         done: set[str] = set()
+        without: set[str] = set()
         for step in graph.steps:
             if isinstance(step, EagerStep):
                 steps.append(step)
@@ -94,10 +103,12 @@ class Planner:
                 continue
             found = self._kernels(nest, graph.types)
             if isinstance(found, str):
-                self._otherwise(step, nest, own, found)
-                return None
+                if step.node not in without:
+                    self._otherwise(step, nest, own, found)
+                without.add(step.node)
+                continue
             steps += found
-        return steps
+        return None if without else steps
 
     def _is_for_parts(self, step: Step) -> bool:
         """Whether a kernel reads long rows from memory for each of several passes, or moments have none."""
@@ -156,10 +167,14 @@ class Planner:
         families = [each for each in FAMILIES if each.shares or not shares]
         return any(self._candidates((nest,), types, family)[1] for family in families)
 
-    def _candidates(
-        self, nests: tuple[Nest, ...], types: Mapping[str, TensorType], family: Family
-    ) -> tuple[Canonical, tuple[Candidate, ...], str]:
+    def _candidates(self, nests: tuple[Nest, ...], types: Mapping[str, TensorType], family: Family) -> Tried:
         """The form of nests for a family, its kernels, and why there is none."""
+        key = tuple(map(id, nests)), family.name
+        if key not in self.tried:
+            self.tried[key] = nests, self._form_and_candidates(nests, types, family)
+        return self.tried[key][1]
+
+    def _form_and_candidates(self, nests: tuple[Nest, ...], types: Mapping[str, TensorType], family: Family) -> Tried:
         form = form_of(nests, types, family, self.hints)
         if len(form.parameters) == len(nests):
             return form, (), "it reads no tensor"

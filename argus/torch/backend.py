@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from operator import getitem
 from time import perf_counter
 from typing import Any, Literal, cast
 
@@ -99,7 +100,8 @@ def compiled(module: Any, options: Options) -> Compiled:  # noqa: ANN401 reason:
     eager = tuple(EagerEntry(step.operation, step.node, step.why) for step in calls if not step.is_proved)
     operators = tuple(str(step.called) for step in calls if step.is_proved)
     failed, seconds = tuple(planner.failed.values()), perf_counter() - start
-    record(GraphEntry(planner.entries, eager, operators, seconds, failed, planner.in_proofs))
+    count = sum(node.op == "call_function" and node.target is not getitem for node in module.graph.nodes)
+    record(GraphEntry(planner.entries, eager, operators, seconds, failed, planner.in_proofs, count))
     if eager and options.fallback == "error":
         raise _refusal(
             f"{len(eager)} operations are not covered: {fallback_text(eager)}",

@@ -33,7 +33,7 @@ class GraphEntry:
     """A compiled graph. operators: of Argus that it calls. seconds: from the capture on, those in proofs included.
 
     failed: templates whose kernel is not proved, with the reason. in_proofs: seconds in proofs, those that failed
-    included.
+    included. operations: of aten in the graph.
     """
 
     kernels: tuple[KernelEntry, ...] = field(factory=tuple[KernelEntry, ...])
@@ -42,6 +42,12 @@ class GraphEntry:
     seconds: float = 0.0
     failed: tuple[str, ...] = ()
     in_proofs: float = 0.0
+    operations: int = 0
+
+    @property
+    def covered(self) -> float:
+        """The share of the operations that eager torch does not run."""
+        return 1 - len(self.eager) / max(1, self.operations)
 
     def __str__(self) -> str:
         share = 100 * self.in_proofs / self.seconds if self.seconds else 0.0

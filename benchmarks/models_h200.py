@@ -1,0 +1,242 @@
+"""Whole models under `torch.compile(backend="argus")` on an H200, beside eager torch and torch.compile.
+
+Each model runs in two processes: one with empty caches on disk, for the first calls, and one later, which times first
+calls with full caches, the error against float64 of the first images or sequences, and calls in turn. The processes of
+the first kind run side by side, those of the second by themselves.
+
+    models_h200.py [--seconds 140] [--models resnet50 gpt2] [--types f32 bf16] [--cpu]
+
+Times of calls: each after the cache was overwritten, with the host's part; and in a CUDA graph. f32 is without TF32 in
+all three. --cpu: few and narrow layers, first calls and errors alone.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
+# Functions of torch, which is untyped.
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks.graph_times import captured
+
+ROOT = Path(__file__).resolve().parent.parent
+FEW = 4
+"""Images or sequences that are compared with float64."""
+ROUNDS = 12
+COLD_SECONDS = 75.0
+
+
+# -- one model in a process of its own -----------------------------------------------------------------------
+
+
+def _first_call(torch: Any, function: Callable[..., Any], x: Any, device: str) -> tuple[Any, float]:  # noqa: ANN401 reason: untyped
+    start = time.perf_counter()
+    found = function(x)
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return found, time.perf_counter() - start
+
+
+def child(name: str, dtype: str, device: str, *, is_cold: bool) -> dict[str, Any]:
+    """What one process finds of a model."""
+    torch: Any = import_module("torch")
+    models: Any = import_module("benchmarks.models")
+    backend: Any = import_module("argus.torch.backend")
+    report: Any = import_module("argus.torch.report")
+    argus: Any = import_module("argus")
+    held = argus.use_solver("z3")
+    held.__enter__()
+    torch.backends.cudnn.allow_tf32 = False
+    cases: Mapping[str, Any] = models.CASES if device == "cuda" else models.SMALL
+    model, x = cases[name].made(device, {"f32": torch.float32, "bf16": torch.bfloat16}[dtype])
+    row: dict[str, Any] = {"model": name, "type": dtype, "cold": is_cold}
+    with torch.no_grad():
+        eager, _ = _first_call(torch, model, x, device)
+        ours = torch.compile(model, backend=backend.argus_backend)
+        found, row["argus first call"] = _first_call(torch, ours, x, device)
+        row |= _reported(report.report())
+        functions: dict[str, Callable[..., Any]] = {"eager": model, "argus": ours}
+        if device == "cuda":
+            row["torch first call"], functions["torch"] = _inductor(torch, model, x)
+        if not is_cold:
+            row |= _errors(model, x, {"argus": found, "eager": eager})
+            row |= _timed(torch, functions, x) if device == "cuda" else {}
+    return row
+
+
+def _inductor(torch: Any, model: Any, x: Any) -> tuple[float, Callable[..., Any]]:  # noqa: ANN401 reason: untyped
+    torch.compiler.reset()
+    made = torch.compile(model)
+    _, seconds = _first_call(torch, made, x, "cuda")
+    return seconds, made
+
+
+def _reported(entries: tuple[Any, ...]) -> dict[str, Any]:
+    operations = sum(each.operations for each in entries)
+    left = [f"{each.operation}: {each.why[:120]}" for entry in entries for each in entry.eager]
+    return {
+        "operations": operations,
+        "covered": 1 - len(left) / max(1, operations),
+        "eager operations": left,
+        "not proved": [each[:160] for entry in entries for each in entry.failed],
+        "kernels": sum(len(each.kernels) for each in entries),
+        "different kernels": len({(k.name, k.config) for each in entries for k in each.kernels}),
+        "operators": sum(len(each.operators) for each in entries),
+        "compile": sum(each.seconds for each in entries),
+        "proofs": sum(each.in_proofs for each in entries),
+    }
+
+
+def _errors(model: Any, x: Any, found: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
+    """The greatest differences from float64, of which the greatest number is taken to be 1."""
+    exact = model.double()(x[:FEW].double())
+    scale = float(exact.abs().max())
+    errors = {f"{name} error": float((each[:FEW] - exact).abs().max()) / scale for name, each in found.items()}
+    model.to(x.dtype)
+    apart = float((found["argus"].double() - found["eager"].double()).abs().max()) / scale
+    return {**errors, "argus and eager differ by": apart, "finite": bool(found["argus"].isfinite().all())}
+
+
+def _timed(torch: Any, functions: Mapping[str, Callable[..., Any]], x: Any) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
+    timing: Any = import_module("argus.torch.kernelbench.timing")
+    row: dict[str, Any] = {"ms": timing.interleaved(functions, lambda _number: [x], ROUNDS)}
+    graphs: dict[str, Any] = {}
+    for name, function in functions.items():
+        try:
+            graphs[name] = captured(torch, lambda function=function: function(x), 1).replay
+        except Exception as problem:  # noqa: BLE001 reason: what a graph refuses is a result
+            row[f"{name} in a graph"] = str(problem)[-200:]
+    row["graph ms"] = timing.interleaved({name: _without_inputs(each) for name, each in graphs.items()}, _none, ROUNDS)
+    return row
+
+
+def _without_inputs(replay: Callable[[], object]) -> Callable[..., object]:
+    return lambda *_: replay()
+
+
+def _none(_: int) -> list[Any]:
+    return []
+
+
+# -- all of them ---------------------------------------------------------------------------------------------
+
+
+def _started(name: str, dtype: str, chosen: argparse.Namespace, folder: str, gpu: int, cold: bool) -> Any:  # noqa: ANN401 reason: a process
+    own = {"ARGUS_CACHE_DIR": f"{folder}/argus", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor"}
+    own |= {"TRITON_CACHE_DIR": f"{folder}/triton", "ARGUS_STATE_DIR": f"{folder}/state"}
+    own |= {"CUDA_VISIBLE_DEVICES": str(gpu)} if not chosen.cpu else {}
+    command = [sys.executable, "-m", "benchmarks.models_h200", "--child", name, dtype, *(["--cold"] if cold else [])]
+    command += ["--cpu"] if chosen.cpu else []
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **own}, stdout=subprocess.PIPE, text=True)  # noqa: S603 reason: this script
+
+
+def _finished(process: Any, what: str, seconds: float) -> dict[str, Any]:  # noqa: ANN401 reason: a process
+    try:
+        said, _ = process.communicate(timeout=max(1.0, seconds))
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return {"model": what, "failed": f"not within {seconds:.0f} s"}
+    lines = [line for line in said.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1]) if lines else {"model": what, "failed": f"ended with {process.returncode}"}
+
+
+def _gpus(chosen: argparse.Namespace) -> int:
+    return 1 if chosen.cpu else max(1, int(import_module("torch").cuda.device_count()))
+
+
+def measured(chosen: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
+    """The rows of all models. folder: of their caches, one each."""
+    end, gpus = time.monotonic() + chosen.seconds, _gpus(chosen)
+    pairs = [(name, dtype) for dtype in chosen.types for name in chosen.models]
+    cold_end = time.monotonic() + min(COLD_SECONDS, chosen.seconds / 2)
+    begun = [
+        _started(name, dtype, chosen, f"{folder}/{name}_{dtype}", k % gpus, cold=True)
+        for k, (name, dtype) in enumerate(pairs)
+    ]
+    rows = [
+        _finished(process, f"{name} {dtype}, first", cold_end - time.monotonic())
+        for process, (name, dtype) in zip(begun, pairs, strict=True)
+    ]
+    for row in rows:
+        print(json.dumps(row), flush=True)
+    for name, dtype in pairs:
+        if time.monotonic() > end - 5:
+            print(f"out of time before {name} {dtype}", flush=True)
+            break
+        process = _started(name, dtype, chosen, f"{folder}/{name}_{dtype}", 0, cold=False)
+        rows.append(_finished(process, f"{name} {dtype}", end - time.monotonic()))
+        print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
+HEAD = (
+    "model type   covered kernels  error: argus   eager   ms: argus eager torch  in a graph: argus eager torch"
+    "   first call, cold: argus (proofs) torch  warm: argus (proofs) torch"
+)
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """What was measured, a line for each model."""
+    first = {(each["model"], each["type"]): each for each in rows if each.get("cold")}
+    lines = [HEAD]
+    for each in rows:
+        if "failed" in each:
+            lines.append(f"{each['model']}: {each['failed']}")
+        elif not each["cold"]:
+            before = first.get((each["model"], each["type"]), {})
+            lines.append(_line(each, before))
+    return "\n".join(lines)
+
+
+def _line(row: Mapping[str, Any], cold: Mapping[str, Any]) -> str:
+    def of(times: Mapping[str, float]) -> str:
+        return " ".join(f"{times.get(name, float('nan')):7.3f}" for name in ("argus", "eager", "torch"))
+
+    def firsts(row: Mapping[str, Any]) -> str:
+        found = (row.get(name, float("nan")) for name in ("argus first call", "proofs", "torch first call"))
+        return "{:6.1f} ({:.1f}) {:6.1f}".format(*found)
+
+    return (
+        f"{row['model']:9} {row['type']:4} {row['covered']:6.1%} {row['kernels']:4} ({row['different kernels']})"
+        f"  {row['argus error']:.1e} {row['eager error']:.1e}  {of(row.get('ms', {}))}   {of(row.get('graph ms', {}))}"
+        f"   {firsts(cold)}   {firsts(row)}"
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=140.0)
+    parser.add_argument("--models", nargs="*")
+    parser.add_argument("--types", nargs="*", default=["f32", "bf16"])
+    parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--cold", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args(arguments)
+    if chosen.child is not None:
+        name, dtype = chosen.child
+        print(json.dumps(child(name, dtype, "cpu" if chosen.cpu else "cuda", is_cold=chosen.cold)))
+        return 0
+    models: Any = import_module("benchmarks.models")
+    chosen.models = chosen.models or list(models.SMALL if chosen.cpu else models.CASES)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = measured(chosen, folder)
+    print(table(rows))
+    out = os.environ.get("OUT")
+    if out:
+        (Path(out) / "models.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    return int(any("failed" in each for each in rows))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

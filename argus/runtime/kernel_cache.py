@@ -21,6 +21,7 @@ from argus.core.query import Budget
 from argus.core.verdict import Unknown, Verdict
 from argus.emit.build import build
 from argus.emit.build_program import build_program
+from argus.emit.cuda.nvrtc import compile_ahead
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.text import compiled_texts
 from argus.emit.names import file_stem
@@ -58,6 +59,22 @@ def build_cached(kernel: Kernel, folder: Path | None = None) -> Path:
     if not description.is_file() or not description.with_suffix(_CODE[kernel.target.name]).is_file():
         build(kernel, directory=place)
     return description
+
+
+def build_ahead(traced: Kernel | Program) -> None:
+    """Begin to compile what `build_cached` or `build_program_cached` will be asked for, unless it is on disk.
+
+    Raises ArgusError (E501) for a construct without an emitted form.
+    """
+    if traced.target.name != "sm_90a":
+        return
+    place, stem = _folder_of(traced, None) if isinstance(traced, Kernel) else (_folder_of_program(traced, None), "")
+    if (place / f"{stem or traced.name}.json").is_file():
+        return
+    kernels = [traced] if isinstance(traced, Kernel) else [each.kernel for each in launch_contexts(traced)]
+    for each in kernels:
+        made = cuda_text(each)
+        compile_ahead(made.text, made.symbol)
 
 
 def verify_cached(kernel: Kernel, folder: Path | None = None, budget: Budget | None = None) -> CachedVerdict:

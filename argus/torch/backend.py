@@ -94,7 +94,7 @@ def _refusal(message: str, repair: str) -> ArgusError:
 def compiled(module: Any, options: Options) -> Compiled:  # noqa: ANN401 reason: a module of torch.fx
     """A graph of aten operations that is ready to run, and its entry in the report. Raises ArgusError (E418)."""
     start = perf_counter()
-    planner = Planner(_hints(module.graph), options.proof_seconds)
+    planner = Planner(_hints(module.graph), options.proof_seconds, _is_on_gpu(module.graph))
     graph, steps = planner.planned(module)
     calls = [step for step in graph.steps if isinstance(step, EagerStep) and not step.allocates]
     eager = tuple(EagerEntry(step.operation, step.node, step.why) for step in calls if not step.is_proved)
@@ -120,6 +120,11 @@ def _warn(eager: Sequence[EagerEntry]) -> None:
             f"argus: eager torch runs {len(eager)} operations of a graph ({fallback_text(new)}); argus.torch.report()"
         )
         warnings.warn(said, UserWarning, stacklevel=2)
+
+
+def _is_on_gpu(graph: Any) -> bool:  # noqa: ANN401 reason: a graph of torch.fx
+    values = (node.meta.get("val") for node in graph.nodes if node.op == "placeholder")
+    return any(isinstance(each, torch.Tensor) and each.is_cuda for each in values)
 
 
 def _hints(graph: Any) -> dict[str, int]:  # noqa: ANN401 reason: a graph of torch.fx

@@ -20,7 +20,7 @@ from argus.nests.partials import LONG, in_parts
 from argus.nests.rewrite import reads, reductions
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate
-from argus.runtime.kernel_cache import verify_cached, verify_program_cached
+from argus.runtime.kernel_cache import build_ahead, verify_cached, verify_program_cached
 from argus.torch.compiled import KernelStep, Step, form_of
 from argus.torch.families import FAMILIES, Family, candidates
 from argus.torch.lowering import lowered
@@ -42,7 +42,8 @@ Tried = tuple[Canonical, tuple[Candidate, ...], str]
 
 @define
 class Planner:
-    """hints: values of sizes. left: seconds for proofs. kernels: what was chosen, by the output's name. failed: kernels
+    """hints: values of sizes. left: seconds for proofs. compiles: whether code is compiled while other kernels are
+    proved. kernels: what was chosen, by the output's name. failed: kernels
     that are not proved, and why. in_proofs: seconds.
 
     A graph is planned again until each of its nests has a kernel: first without the fusion of a nest that has none,
@@ -52,6 +53,7 @@ class Planner:
 
     hints: Mapping[str, int]
     left: float = PROOF_SECONDS
+    compiles: bool = False
     kernels: dict[str, KernelEntry] = field(factory=dict[str, KernelEntry])
     eager: dict[str, str] = field(factory=dict[str, str])
     stored: set[str] = field(factory=set[str])
@@ -206,6 +208,8 @@ class Planner:
             start = perf_counter()
             total = max(0.0, min(_MOST_SECONDS, self.left))
             found = _proof(candidate, form, Budget(runs=0, total=total))
+            if self.compiles and isinstance(found, KernelEntry):
+                build_ahead(candidate.traced()[0])
             seconds = perf_counter() - start
             self.in_proofs += seconds
             self.left -= seconds

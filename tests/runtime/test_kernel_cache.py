@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -11,6 +12,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Assert, Kernel
 from argus.core.query import Budget
 from argus.core.verdict import Report, Unknown
+from argus.emit.cuda import nvrtc
 from argus.language import (
     Tensor,
     assert_written_once,
@@ -25,7 +27,7 @@ from argus.language import (
     tag,
 )
 from argus.runtime import proof_records
-from argus.runtime.kernel_cache import UNVERIFIED, build_cached, sources_digest, verify_cached
+from argus.runtime.kernel_cache import UNVERIFIED, build_ahead, build_cached, sources_digest, verify_cached
 from argus.solvers.choice import use_solver
 from argus.verifier.kernel import verify
 
@@ -65,6 +67,19 @@ def test_code_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert build_cached(twice.trace(), tmp_path) == description
     assert json.loads(description.read_text(encoding="utf-8"))["kernel"] == "twice"
     assert description.with_suffix(".cubin").is_file()
+
+
+def test_code_that_was_begun_ahead_is_built_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = twice.trace()
+    build_ahead(made)
+    ahead: dict[object, Any] = vars(nvrtc)["_AHEAD"]
+    (begun,) = ahead.values()
+    assert begun.result(60).cubin
+    monkeypatch.setattr(nvrtc, "_compiled", refused)
+
+    assert build_cached(made).with_suffix(".cubin").read_bytes() == begun.result().cubin
+    build_ahead(made)
+    assert not ahead, "nothing is begun that is on disk"
 
 
 def test_a_lost_code_object_is_compiled_again(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -52,6 +54,29 @@ def compile_cuda(text: str, name: str, *, lines: bool = True) -> Compiled:
 
     lines: add line information, which triples the size of the cubin and changes no instruction.
     """
+    begun = _AHEAD.pop((text, name, lines), None)
+    return _compiled(text, name, lines=lines) if begun is None else begun.result()
+
+
+_AHEAD: dict[tuple[str, str, bool], Future[Compiled]] = {}
+_MOST_AHEAD = 256
+
+
+def compile_ahead(text: str, name: str, *, lines: bool = True) -> None:
+    """Begin what `compile_cuda` is going to be asked for, in another thread; NVRTC keeps no lock of Python's.
+
+    What goes wrong is raised there. Nothing is begun without NVRTC, or with too much begun that nobody has asked for.
+    """
+    if compiler_present() and (text, name, lines) not in _AHEAD and len(_AHEAD) < _MOST_AHEAD:
+        _AHEAD[text, name, lines] = _threads().submit(_compiled, text, name, lines=lines)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(min(8, os.cpu_count() or 1), "nvrtc")
+
+
+def _compiled(text: str, name: str, *, lines: bool) -> Compiled:
     with _program(text, name, [*_OPTIONS, _LINES] if lines else _OPTIONS) as (nvrtc, program):
         _, size = nvrtc.nvrtcGetCUBINSize(program)
         cubin = bytearray(size)

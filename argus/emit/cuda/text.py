@@ -50,6 +50,22 @@ def cuda_text(kernel: Kernel, mark: Callable[[Stmt], str] = source_line) -> Cuda
 
     Raises ArgusError: E301 for another target, E501 for a construct without an emitted form.
     """
+    if mark is not source_line:
+        return _emitted(kernel, mark)
+    found = _EMITTED.get(id(kernel))
+    if found is None:
+        while len(_EMITTED) >= _MOST_EMITTED:
+            del _EMITTED[next(iter(_EMITTED))]
+        found = _EMITTED[id(kernel)] = kernel, _emitted(kernel, mark)
+    return found[1]
+
+
+_EMITTED: dict[int, tuple[Kernel, CudaText]] = {}
+"""The texts of some kernels by their identity: a kernel is verified, checked at its launch and built."""
+_MOST_EMITTED = 64
+
+
+def _emitted(kernel: Kernel, mark: Callable[[Stmt], str]) -> CudaText:
     if kernel.target.name != "sm_90a":
         message = f"no CUDA text for the target `{kernel.target}`: expected `sm_90a`"
         raise ArgusError(Diagnostic("E301", "error", message, kernel=kernel.name))

@@ -29,7 +29,7 @@ from argus.torch.steps import EagerStep, Lowered, NestStep, Tensor
 
 PROOF_SECONDS = 300.0
 """For the proofs of a graph; what has no proof then runs otherwise."""
-_MOST_SECONDS = 30.0
+_MOST_SECONDS = 60.0
 """For the proof of a kernel."""
 _MOMENTS = ("aten.var", "aten.std")
 _PROOFS: dict[tuple[str, str], KernelEntry | str] = {}

@@ -16,6 +16,7 @@ all three. --cpu: few and narrow layers, first calls and errors alone.
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import os
 import subprocess
@@ -62,23 +63,21 @@ def child(name: str, dtype: str, device: str, *, is_cold: bool) -> dict[str, Any
     row: dict[str, Any] = {"model": name, "type": dtype, "cold": is_cold}
     with torch.no_grad():
         eager, _ = _first_call(torch, model, x, device)
-        ours = torch.compile(model, backend=backend.argus_backend)
-        found, row["argus first call"] = _first_call(torch, ours, x, device)
+        functions: dict[str, Callable[..., Any]] = {"eager": model}
+        results: dict[str, Any] = {"eager": eager}
+        made = {"argus": torch.compile(model, backend=backend.argus_backend)}
+        made |= {"torch": torch.compile(copy.deepcopy(model))} if device == "cuda" else {}
+        for each, function in made.items():
+            try:
+                results[each], row[f"{each} first call"] = _first_call(torch, function, x, device)
+                functions[each] = function
+            except Exception as problem:  # noqa: BLE001 reason: a failure is a result
+                row[f"{each} failed"] = str(problem)[-600:]
         row |= _reported(report.report())
-        functions: dict[str, Callable[..., Any]] = {"eager": model, "argus": ours}
-        if device == "cuda":
-            row["torch first call"], functions["torch"] = _inductor(torch, model, x)
         if not is_cold:
-            row |= _errors(model, x, {"argus": found, "eager": eager})
+            row |= _errors(model, x, results)
             row |= _timed(torch, functions, x) if device == "cuda" else {}
     return row
-
-
-def _inductor(torch: Any, model: Any, x: Any) -> tuple[float, Callable[..., Any]]:  # noqa: ANN401 reason: untyped
-    torch.compiler.reset()
-    made = torch.compile(model)
-    _, seconds = _first_call(torch, made, x, "cuda")
-    return seconds, made
 
 
 def _reported(entries: tuple[Any, ...]) -> dict[str, Any]:
@@ -99,10 +98,11 @@ def _reported(entries: tuple[Any, ...]) -> dict[str, Any]:
 
 def _errors(model: Any, x: Any, found: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
     """The greatest differences from float64, of which the greatest number is taken to be 1."""
-    exact = model.double()(x[:FEW].double())
+    exact = copy.deepcopy(model).double()(x[:FEW].double())
     scale = float(exact.abs().max())
     errors = {f"{name} error": float((each[:FEW] - exact).abs().max()) / scale for name, each in found.items()}
-    model.to(x.dtype)
+    if "argus" not in found:
+        return errors
     apart = float((found["argus"].double() - found["eager"].double()).abs().max()) / scale
     return {**errors, "argus and eager differ by": apart, "finite": bool(found["argus"].isfinite().all())}
 
@@ -152,16 +152,16 @@ def _finished(process: Any, what: str, seconds: float) -> dict[str, Any]:  # noq
 
 
 def _gpus(chosen: argparse.Namespace) -> int:
-    return 1 if chosen.cpu else max(1, int(import_module("torch").cuda.device_count()))
+    return 0 if chosen.cpu else int(import_module("torch").cuda.device_count())
 
 
 def measured(chosen: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
     """The rows of all models. folder: of their caches, one each."""
     end, gpus = time.monotonic() + chosen.seconds, _gpus(chosen)
     pairs = [(name, dtype) for dtype in chosen.types for name in chosen.models]
-    cold_end = time.monotonic() + min(COLD_SECONDS, chosen.seconds / 2)
+    cold_end = time.monotonic() + min(COLD_SECONDS if gpus else chosen.seconds, chosen.seconds / 2)
     begun = [
-        _started(name, dtype, chosen, f"{folder}/{name}_{dtype}", k % gpus, cold=True)
+        _started(name, dtype, chosen, f"{folder}/{name}_{dtype}", k % max(1, gpus), cold=True)
         for k, (name, dtype) in enumerate(pairs)
     ]
     rows = [
@@ -207,9 +207,10 @@ def _line(row: Mapping[str, Any], cold: Mapping[str, Any]) -> str:
         found = (row.get(name, float("nan")) for name in ("argus first call", "proofs", "torch first call"))
         return "{:6.1f} ({:.1f}) {:6.1f}".format(*found)
 
+    errors = (f"{row.get(f'{name} error', float('nan')):.1e}" for name in ("argus", "eager"))
     return (
         f"{row['model']:9} {row['type']:4} {row['covered']:6.1%} {row['kernels']:4} ({row['different kernels']})"
-        f"  {row['argus error']:.1e} {row['eager error']:.1e}  {of(row.get('ms', {}))}   {of(row.get('graph ms', {}))}"
+        f"  {' '.join(errors)}  {of(row.get('ms', {}))}   {of(row.get('graph ms', {}))}"
         f"   {firsts(cold)}   {firsts(row)}"
     )
 

@@ -122,6 +122,14 @@ def test_a_model_is_compared_with_its_results_and_its_buffers() -> None:
     assert not found.right  # a buffer that is not written back
     assert found.against == "float64"
 
+    class Random(Twice):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return super().forward(torch.nn.functional.dropout(x.float(), 0.5).to(x.dtype) + torch.rand_like(x))
+
+    random = Random(2.0)
+    found = compare(Random(2.0), random, random, [x], seed=3)
+    assert (found.right, found.error, found.against) == (True, 0.0, "eager torch")
+
     class Single(Twice):
         def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             return super().forward(x @ torch.eye(4))

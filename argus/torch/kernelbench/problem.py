@@ -33,7 +33,9 @@ class Problem:
     def model(self, seed: int, device: str = "cpu") -> Any:  # noqa: ANN401 reason: a module of torch's
         with _torch.device(device):
             _seed(seed)
-            return self.namespace["Model"](*self.namespace["get_init_inputs"]())
+            made = self.namespace["Model"](*self.namespace["get_init_inputs"]())
+        there = all(each.device.type == device for each in (*made.parameters(), *made.buffers()))
+        return made if there else made.to(device)
 
     def inputs(self, seed: int, device: str = "cpu") -> list[Any]:
         """New ones, made on the device."""

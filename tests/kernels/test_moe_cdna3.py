@@ -140,9 +140,9 @@ def test_machine_code_computes_the_layer(dtype: str, activation: Any, config: st
 OWN: dict[str, tuple[ModuleType, str, str]] = {
     "rows are stored before they are there": (moe_rows, "if target == gfx942:", "if target != gfx942:"),
     "factors exchanged": (grouped_cdna3, "gated, acc = operands.multiply", "acc, gated = operands.multiply"),
-    "one factor twice": (grouped_cdna3, "(gated.T) * acc.T", "(gated.T) * gated.T"),
-    "a gate without its activation": (grouped_cdna3, "ACTIVATIONS[activation](gated.T) * acc.T", "gated.T * acc.T"),
-    "no gate": (grouped_cdna3, "ACTIVATIONS[activation](gated.T) * acc.T", "acc.T"),
+    "one factor twice": (grouped_cdna3, "(gated) * acc", "(gated) * gated"),
+    "a gate without its activation": (grouped_cdna3, "ACTIVATIONS[activation](gated) * acc", "gated * acc"),
+    "no gate": (grouped_cdna3, "ACTIVATIONS[activation](gated) * acc", "acc"),
     "half of the columns": (grouped_cdna3, "_tile(problem, cfg.bn // 2, cfg)", "_tile(problem, cfg.bn, cfg)"),
     "both factors of one matrix": (grouped_cdna3, "(b, problem.of_expert(up, t))", "(b, b)"),
     "the gate of the neighbour's expert": (grouped_cdna3, "of_expert(up, t)", "of_expert(up, t - t % 2)"),
@@ -158,8 +158,8 @@ OWN: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "stored for the tile before": (
         grouped_cdna3,
-        "acc.T, problem.result(t), n)",
-        "acc.T, problem.result(t - t % 2), n)",
+        "acc, problem.result(t), n)",
+        "acc, problem.result(t - t % 2), n)",
     ),
     "the first choice for all": (moe_rows, "D[scalar(inverse[t, j])]", "D[scalar(inverse[t, 0])]"),
     "the token before": (moe_rows, "D[scalar(inverse[t, j])]", "D[scalar(inverse[t - t % 2, j])]"),

@@ -75,7 +75,7 @@ LONG_SUMS = (
     *("atonce_chunk2048", "atonce_chunk8192", "atonce_chunk4096_compensated", "atonce_chunk8192_compensated"),
 )
 TINY = (
-    *("fma_each2", "fma_each2_vector4", "fma_each2_chunk128_vector4", "fma_chunk64_vector4", NORMAL),
+    *("fma_each2", "fma_each2_vector4", "fma_each2_chunk128_vector4", "fma_bk8_chunk64_vector4", NORMAL),
     *(SPLIT, "atonce_chunk128", "atonce_bn64", "atonce_bn64_chunk128", "atonce_bk16_chunk64"),
 )
 SMALL = (
@@ -152,7 +152,8 @@ SHAPES = (
     _few(16, "nn"),
     Shape(4096, 4096, 4096, names=ALL, what="KernelBench 1"),
     Shape(2048, 4096, 8192, what="KernelBench 2"),
-    Shape(512, 2048, 1024, z=128, names=(NORMAL, PAIRS, EXACT), what="KernelBench 3"),
+    Shape(512, 2048, 1024, z=128, names=(NORMAL, PAIRS, EXACT, SPLIT, SPLIT_EXACT), what="KernelBench 3"),
+    Shape(512, 512, 512, z=32, names=(NORMAL, EXACT, SPLIT_EXACT)),
     Shape(2048, 1, 1 << 20, "nt", names=(), what="KernelBench 4"),
     Shape(32768, 32768, 64, names=THIN, what="KernelBench 7"),
     Shape(32768, 32768, 32, names=THIN, what="KernelBench 9"),

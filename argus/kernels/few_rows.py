@@ -7,6 +7,7 @@
 
 from collections.abc import Sequence
 
+from argus.kernels.schedules.compensated import add_compensated
 from argus.kernels.schedules.rows import Block, Rows
 from argus.language import (
     DType,
@@ -55,11 +56,16 @@ def _sums(few: Tensor, many: Tensor, stored: Sequence[Tensor], cfg: Rows) -> Non
     block = Block(cfg, rows, length)
     b, a = block.rows(many), [block.columns(few[m]) for m in range(len(stored))]
     sums = [zeros(f32, block.layout.partial(1)) for _ in a]
+    lost = [zeros(f32, block.layout.partial(1)) for _ in a] if many.dtype == f32 else []
 
     def step(chunk: IntLike) -> None:
         v = b(chunk)
         for m, row in enumerate(a):
-            sums[m][:] = sums[m] + (row(chunk) * v).sum(1, within=thread)
+            term = (row(chunk) * v).sum(1, within=thread)
+            if lost:
+                add_compensated(sums[m], lost[m], term)
+            else:
+                sums[m][:] = sums[m] + term
 
     block.each(step)
     for own, to in zip(sums, stored, strict=True):

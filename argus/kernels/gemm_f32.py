@@ -15,6 +15,7 @@ from operator import mul
 from attrs import evolve, frozen
 
 from argus.kernels.config_names import config_of
+from argus.kernels.schedules.compensated import add_compensated
 from argus.kernels.schedules.parts import Parts, parts_of, sum_products_of_parts
 from argus.kernels.schedules.parts_claims import rounded_product
 from argus.language import (
@@ -129,10 +130,7 @@ def add_chunks(part: Tensor["S M N", f32], C: Tensor["M N", f32], *, cfg: Adding
     for s in loop(part.shape[0]):
         one = registers(f32, by)
         copy(part[s].tile(cfg.tile, at), one, via=None if cfg.wide else ld_global_b32, edge=0)
-        term = one - lost
-        sum_ = sums + term
-        lost[:] = (sum_ - sums) - term
-        sums[:] = sum_
+        add_compensated(sums, lost, one)
     stores = tuple(each for each in global_store if each.vector_bits == f32.bits)
     copy(sums, C.tile(cfg.tile, at), via=None if cfg.wide else stores, edge=0)
 

@@ -10,9 +10,11 @@ from argus.kernels.gemm_f32 import Adding, add_chunks
 from argus.kernels.schedules.parts_at_once import AtOnce, split_and_multiply
 from argus.kernels.schedules.parts_claims import rounded_product
 from argus.language import (
+    Int,
     ProgramTemplate,
     Template,
     Tensor,
+    Value,
     assert_equals,
     ceil_div,
     elements,
@@ -27,46 +29,75 @@ CONFIGS = {"at_once": AtOnce(), "at_once_any": AtOnce(wide=False), "at_once_high
 IN_CHUNKS = {"at_once_chunk4096": AtOnce(chunk=4096), "at_once_chunk128": AtOnce(chunk=128, compensated=True)}
 
 
-def at_once(*, a_transposed: bool, b_transposed: bool) -> tuple[Template, ProgramTemplate]:
-    """C = op(A) op(B): by one launch, and of sums over chunks of K."""
-    of_a, of_b = Tensor["K M" if a_transposed else "M K", f32], Tensor["K N" if b_transposed else "N K", f32]
-
-    def as_rows(A: Tensor, B: Tensor) -> tuple[Tensor, Tensor]:
-        return A.T if a_transposed else A, B.T if b_transposed else B
-
-    def claim_product(A: Tensor, B: Tensor, C: Tensor, cfg: AtOnce) -> None:
-        (a, b), depth = as_rows(A, B), as_rows(A, B)[0].shape[1]
-        left, right = elements(a), elements(b)
-        assert_equals(
-            C, lambda m, n: total(lambda k: rounded_product(left(m, k), right(n, k), cfg.products), over=depth)
-        )
+def at_once(*, a_transposed: bool, b_transposed: bool, batched: bool = False, shared: bool = False) -> Template:
+    """C = op(A) op(B) of f32, for the layouts of `argus.kernels.layouts`, and of `argus.kernels.batched`."""
+    z, z_of_a = "Z " if batched else "", "Z " if batched and not shared else ""
+    of_a = Tensor[z_of_a + ("K M" if a_transposed else "M K"), f32]
+    of_b = Tensor[z + ("K N" if b_transposed else "N K"), f32]
 
     @kernel(configs=CONFIGS)
-    def gemm_f32_at_once(A: of_a, B: of_b, C: Tensor["M N", f32], *, cfg: AtOnce) -> None:
-        split_and_multiply(*as_rows(A, B), C, cfg)
-        claim_product(A, B, C, cfg)
+    def gemm_f32_at_once(A: of_a, B: of_b, C: Tensor[f"{z}M N", f32], *, cfg: AtOnce) -> None:
+        a, b = A.mT if a_transposed else A, B.mT if b_transposed else B
+        split_and_multiply(a, b, C, cfg)
+        _claim_product(a, b, C, cfg)
+
+    return gemm_f32_at_once
+
+
+def chunks_at_once(*, a_transposed: bool, b_transposed: bool) -> ProgramTemplate:
+    """C = op(A) op(B), of sums over chunks of K."""
+    of_a, of_b = Tensor["K M" if a_transposed else "M K", f32], Tensor["K N" if b_transposed else "N K", f32]
 
     @kernel
     def multiply_chunks(A: of_a, B: of_b, C: Tensor["D M N", f32], *, cfg: AtOnce) -> None:
-        split_and_multiply(*as_rows(A, B), C, cfg)
+        split_and_multiply(A.T if a_transposed else A, B.T if b_transposed else B, C, cfg)
 
     @program(configs=IN_CHUNKS)
     def gemm_f32_chunks_at_once(A: of_a, B: of_b, C: Tensor["M N", f32], *, cfg: AtOnce) -> None:
-        part = workspace(f32, (ceil_div(as_rows(A, B)[0].shape[1], cfg.chunk), *C.shape))
+        a, b = A.T if a_transposed else A, B.T if b_transposed else B
+        part = workspace(f32, (ceil_div(a.shape[1], cfg.chunk), *C.shape))
         multiply_chunks(A, B, part, cfg=cfg)
         add_chunks(part, C, cfg=Adding(cfg.wide))
-        claim_product(A, B, C, cfg)
+        _claim_product(a, b, C, cfg)
 
-    return gemm_f32_at_once, gemm_f32_chunks_at_once
+    return gemm_f32_chunks_at_once
 
 
-_MADE = {
-    f"gemm_{'t' if a else 'n'}{'n' if b else 't'}_f32": at_once(a_transposed=a, b_transposed=b)
+def _claim_product(A: Tensor, B: Tensor, C: Tensor, cfg: AtOnce) -> None:
+    left, right, in_a = elements(A), elements(B), len(A.shape) - 2
+
+    def element(m: Int, n: Int, *of: Int) -> Value:
+        return total(
+            lambda k: rounded_product(left(*of[:in_a], m, k), right(*of, n, k), cfg.products), over=A.shape[-1]
+        )
+
+    def of_matrices(m: Int, n: Int) -> Value:
+        return element(m, n)
+
+    assert_equals(C, (lambda z, m, n: element(m, n, z)) if len(C.shape) > len(("m", "n")) else of_matrices)
+
+
+def _families(prefix: str, suffix: str, *, batched: bool = False, shared: bool = False) -> dict[str, Template]:
+    return {
+        f"{prefix}_{'t' if a else 'n'}{'n' if b else 't'}{suffix}_f32": at_once(
+            a_transposed=a, b_transposed=b, batched=batched, shared=shared
+        )
+        for a in (False, True)
+        for b in (False, True)
+        if not (a and shared)
+    }
+
+
+FAMILIES: dict[str, Template] = {
+    **_families("gemm", ""),
+    **_families("bmm", "", batched=True),
+    **_families("bmm", "_shared", batched=True, shared=True),
+}
+CHUNKED: dict[str, ProgramTemplate] = {
+    f"gemm_{'t' if a else 'n'}{'n' if b else 't'}_f32": chunks_at_once(a_transposed=a, b_transposed=b)
     for a in (False, True)
     for b in (False, True)
 }
-FAMILIES: dict[str, Template] = {name: one for name, (one, _) in _MADE.items()}
-CHUNKED: dict[str, ProgramTemplate] = {name: chunked for name, (_, chunked) in _MADE.items()}
 
 
 def configuration(name: str) -> AtOnce | None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from argus.kernels.config_names import config_of
+from argus.kernels.schedules.compensated import add_compensated
 from argus.language import (
     TV,
     Layout,
@@ -39,6 +40,8 @@ from argus.language import (
 
 MOST = 16
 """The most rows of A: each costs a load and FMAs for each element of B."""
+_MOST_COMPENSATED = 16
+"""Sums of a thread."""
 _VECTOR = 4
 """Elements of 16 bytes."""
 
@@ -78,11 +81,17 @@ def _sums(few: Tensor, many: Tensor, stored: Sequence[Tensor], cfg: Several) -> 
     high, wide = cfg.layout.tile
     (at,) = block_id((ceil_div(rows, high),))
     sums = [zeros(f32, cfg.layout.partial(1)) for _ in stored]
+    # of more rows, registers would not suffice
+    lost = [zeros(f32, cfg.layout.partial(1)) for _ in stored if cfg.rows * len(stored) <= _MOST_COMPENSATED]
     for chunk in loop(ceil_div(length, wide)):
         v = load(many.tile((high, wide), (at, chunk)), cfg.layout, edge=0)
         for m, own in enumerate(sums):
             a = load(few[m].tile((wide,), (chunk,)), cfg.layout.axis(1), edge=0)
-            own[:] = own + (a * v).sum(1, within=thread)
+            term = (a * v).sum(1, within=thread)
+            if lost:
+                add_compensated(own, lost[m], term)
+            else:
+                own[:] = own + term
     stores = tuple(each for each in global_store if each.vector_bits == f32.bits)
     for own, to in zip(sums, stored, strict=True):
         copy(own.sum(1, within=warp), to.tile((high,), (at,)), via=stores, by=first_lane, edge=0)

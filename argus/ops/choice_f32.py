@@ -117,8 +117,8 @@ def instance(family: str, config: str) -> Traced | None:
     for module in (gemm_fma, gemm_f32_at_once):
         known = module.configuration(config)
         if known is not None and family in module.FAMILIES:
-            plain = module.CHUNKED[family] if known.chunk else module.FAMILIES[family]
-            return plain.instance(known, config), plain.function.__module__
+            plain = module.CHUNKED.get(family) if known.chunk else module.FAMILIES[family]
+            return None if plain is None else (plain.instance(known, config), plain.function.__module__)
     template, found = gemm_f32.FAMILIES.get(family), gemm_f32.configuration(config)
     if template is None or found is None or (found.chunk and family.startswith("bmm")):
         return None

@@ -43,7 +43,7 @@ EDITS = {
     "one row of A for all": ("block.columns(few[m]) for m", "block.columns(few[0]) for m"),
     "elements of B squared": ("row(chunk) * v)", "row(chunk) * v * v)"),
     "columns of A of the next chunk": ("row(chunk) * v)", "row(chunk + 1) * v)"),
-    "only the last chunk": ("sums[m][:] = sums[m] + (", "sums[m][:] = ("),
+    "only the last chunk": ("sums[m][:] = sums[m] + term", "sums[m][:] = term"),
     "rows of C exchanged": ("[C[m] for", "[C[count - 1 - m] for"),
 }
 

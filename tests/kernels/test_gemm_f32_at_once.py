@@ -16,8 +16,8 @@ from argus.verifier.program import verify_program
 from tests.kernels.test_gemm_f32 import NO_RUNS, error, operands
 from tests.kernels.twins import twin
 
-ALL = [(family, config) for family in FAMILIES for config in (*CONFIGS, *IN_CHUNKS)]
-QUICK = {("gemm_nn_f32", "at_once_any"), ("gemm_tn_f32", "at_once_chunk128")}
+ALL = [(family, config) for family in FAMILIES for config in (*CONFIGS, *(IN_CHUNKS if family in CHUNKED else ()))]
+QUICK = {("bmm_nn_shared_f32", "at_once_any"), ("gemm_tn_f32", "at_once_chunk128")}
 
 
 def traced(family: str, config: str) -> Kernel | Program:
@@ -54,7 +54,7 @@ def test_sums_of_chunks_are_as_exact_as_those_in_single_precision(kind: str) -> 
 
 
 @pytest.mark.share(80, among="f32")
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", CHUNKED)
 def test_the_text_computes_the_product(family: str) -> None:
     a, b = operands(70, 35, 77, "normal")
     given = {"A": a.T.copy() if family[5] == "t" else a, "B": b.T.copy() if family[6] == "n" else b}
@@ -63,6 +63,20 @@ def test_the_text_computes_the_product(family: str) -> None:
     made = run_text(FAMILIES[family].trace("at_once_any"), given | empty, {"M": 70, "N": 35, "K": 77})
 
     assert error(made["C"], a, b) <= error(a @ b.T, a, b)
+
+
+@pytest.mark.share(80, among="f32")
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_text_computes_a_batch_of_products(*, shared: bool) -> None:
+    (a, b), (c, d) = (operands(70, 35, 77, "normal", seed) for seed in range(2))
+    given = {"A": a if shared else np.stack([a, c]), "B": np.stack([b.T, d.T])}
+    empty = {"C": np.full((2, 70, 35), np.nan, np.float32)}
+    family = "bmm_nn_shared_f32" if shared else "bmm_nn_f32"
+
+    made = run_text(FAMILIES[family].trace("at_once_any"), given | empty, {"Z": 2, "M": 70, "N": 35, "K": 77})
+
+    assert error(made["C"][0], a, b) <= error(a @ b.T, a, b)
+    assert error(made["C"][1], a if shared else c, d) <= error(c @ d.T, c, d)
 
 
 EDITS = {

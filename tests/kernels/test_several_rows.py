@@ -41,7 +41,7 @@ EDITS = {
     "one row of A for all": ("few[m].tile", "few[0].tile"),
     "elements of B squared": ("(a * v)", "(a * v * v)"),
     "columns of A of the next chunk": ("(wide,), (chunk,)", "(wide,), (chunk + 1,)"),
-    "only the last chunk": ("own[:] = own + (a * v)", "own[:] = (a * v)"),
+    "only the last chunk": ("add_compensated(own, lost[m], term)", "own[:] = term"),
     "what a lane has summed": ("own.sum(1, within=warp)", "own.max(1, within=warp)"),
     "the next block's rows": ("to.tile((high,), (at,))", "to.tile((high,), (at + 1,))"),
 }

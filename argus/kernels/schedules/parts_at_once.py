@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from argus.kernels.schedules.contraction import is_transposed, matrix_of
+from argus.kernels.schedules.contraction import Contraction, is_transposed, matrix_of
 from argus.kernels.schedules.parts import PAIRS, parts_of
 from argus.language import (
     Fragment,
@@ -90,16 +90,17 @@ class _Operand:
 
 
 def split_and_multiply(A: Tensor, B: Tensor, C: Tensor, cfg: AtOnce) -> None:
-    """C = the sum of the products that count of parts of A, as (M, K), and B, as (N, K).
+    """C = the sum of the products that count of parts of A, as (M, K), and B, as (N, K), or batches of these.
 
     With chunks, C has a leading axis: C[s] is the sum over the s-th chunk of K.
     """
-    (M, K), N = A.shape, B.shape[0]
+    (*_, M, N), K = C.shape, A.shape[-1]
+    Contraction(A, B, C, 0).assume_addressable()
     counts = ceil_div(M, _ROWS), ceil_div(N, cfg.bn)
     assume(K >= 1, counts[0] * counts[1] < 1 << 24)
     if cfg.wide:
         assume(*(each.shape[each.fastest] % _WHOLE == 0 for each in (A, B)), C.shape[-1] % _WHOLE == 0)
-    m, n, *z = block_id((*counts, ceil_div(K, cfg.chunk)) if cfg.chunk else counts)
+    m, n, *z = block_id((*counts, ceil_div(K, cfg.chunk)) if cfg.chunk else (*counts, *C.shape[:-2]))
     first = z[0] * (cfg.chunk // cfg.bk) if cfg.chunk else 0
     depth = ceil_div(K, cfg.bk)
     if cfg.chunk:
@@ -108,7 +109,7 @@ def split_and_multiply(A: Tensor, B: Tensor, C: Tensor, cfg: AtOnce) -> None:
     apart, acc = (registers(f32, wgmma(bf16, n=cfg.bn).C, products=most) for _ in range(2))
     apart[:] = 0.0
     acc[:] = 0.0
-    operands = _Operand(A, _ROWS, m, cfg), _Operand(B, cfg.bn, n, cfg)
+    operands = _Operand(matrix_of(A, z), _ROWS, m, cfg), _Operand(matrix_of(B, z), cfg.bn, n, cfg)
     for each in operands:
         each.fetch(first)
     for each in operands:

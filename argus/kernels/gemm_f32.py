@@ -9,8 +9,10 @@ parts are multiples of 16 bytes, and end in zeros. A kernel's name gives the lay
 # Reason: parameters are annotated with tensors of a variable type, by which one text serves all layouts.
 # Without `from __future__ import annotations`, since such annotations are evaluated where they stand.
 
+from collections.abc import Callable
 from functools import reduce
 from operator import mul
+from typing import TypeVar
 
 from attrs import evolve, frozen
 
@@ -44,6 +46,7 @@ from argus.language import (
     zeros,
 )
 
+MadeT = TypeVar("MadeT")
 _CHUNK = 8
 """Elements of two bytes in 16 bytes."""
 _LARGE = Parts(bm=256, stages=3)
@@ -140,6 +143,19 @@ def whole_chunks(length: Int, of: int = _CHUNK) -> Int:
     return of * ceil_div(length, of)
 
 
+def claim_product(A: Tensor, B: Tensor, C: Tensor, products: int) -> None:
+    """C[z, m, n] is the sum over k of what counts of A[z, m, k] B[z, n, k], or A[m, k] B[z, n, k]; or without z."""
+    left, right, in_a = elements(A), elements(B), len(A.shape) - 2
+
+    def element(m: Int, n: Int, *z: Int) -> Value:
+        return total(lambda k: rounded_product(left(*z[:in_a], m, k), right(*z, n, k), products), over=A.shape[-1])
+
+    def of_matrices(m: Int, n: Int) -> Value:
+        return element(m, n)
+
+    assert_equals(C, of_matrices if len(C.shape) == len(("m", "n")) else lambda z, m, n: element(m, n, z))
+
+
 def f32_products(
     *, a_transposed: bool, b_transposed: bool, batched: bool = False, shared: bool = False
 ) -> ProgramTemplate:
@@ -185,36 +201,25 @@ def f32_products(
             add_chunks(part, C, cfg=Adding(cfg.wide))
         else:
             multiply_parts(P, Q, C, cfg=cfg)
-        left, right = elements(a), elements(b)
-
-        def element(m: Int, n: Int, *of: Int) -> Value:
-            mine = of[: len(in_a)]
-            return total(lambda k: rounded_product(left(*mine, m, k), right(*of, n, k), cfg.products), over=K)
-
-        def of_matrices(m: Int, n: Int) -> Value:
-            return element(m, n)
-
-        assert_equals(C, (lambda z, m, n: element(m, n, z)) if batched else of_matrices)
+        claim_product(a, b, C, cfg.products)
 
     return gemm_f32
 
 
-def _families(prefix: str, suffix: str, *, batched: bool = False, shared: bool = False) -> dict[str, ProgramTemplate]:
+def by_layout(make: Callable[..., MadeT]) -> dict[str, MadeT]:
+    """What is made for each layout of matrices, of batches of them, and of batches that share A, by name."""
     return {
-        f"{prefix}_{'t' if a else 'n'}{'n' if b else 't'}{suffix}_f32": f32_products(
+        f"{'bmm' if batched else 'gemm'}_{'t' if a else 'n'}{'n' if b else 't'}{'_shared' if shared else ''}_f32": make(
             a_transposed=a, b_transposed=b, batched=batched, shared=shared
         )
+        for batched, shared in ((False, False), (True, False), (True, True))
         for a in (False, True)
         for b in (False, True)
         if not (a and shared)
     }
 
 
-FAMILIES: dict[str, ProgramTemplate] = {
-    **_families("gemm", ""),
-    **_families("bmm", "", batched=True),
-    **_families("bmm", "_shared", batched=True, shared=True),
-}
+FAMILIES: dict[str, ProgramTemplate] = by_layout(f32_products)
 
 
 def configuration(name: str) -> Parts | None:

@@ -6,22 +6,16 @@
 # Without `from __future__ import annotations`, since such annotations are evaluated where they stand.
 
 from argus.kernels.config_names import config_of
-from argus.kernels.gemm_f32 import Adding, add_chunks
+from argus.kernels.gemm_f32 import Adding, add_chunks, by_layout, claim_product
 from argus.kernels.schedules.parts_at_once import AtOnce, split_and_multiply
-from argus.kernels.schedules.parts_claims import rounded_product
 from argus.language import (
-    Int,
     ProgramTemplate,
     Template,
     Tensor,
-    Value,
-    assert_equals,
     ceil_div,
-    elements,
     f32,
     kernel,
     program,
-    total,
     workspace,
 )
 
@@ -39,7 +33,7 @@ def at_once(*, a_transposed: bool, b_transposed: bool, batched: bool = False, sh
     def gemm_f32_at_once(A: of_a, B: of_b, C: Tensor[f"{z}M N", f32], *, cfg: AtOnce) -> None:
         a, b = A.mT if a_transposed else A, B.mT if b_transposed else B
         split_and_multiply(a, b, C, cfg)
-        _claim_product(a, b, C, cfg)
+        claim_product(a, b, C, cfg.products)
 
     return gemm_f32_at_once
 
@@ -58,41 +52,12 @@ def chunks_at_once(*, a_transposed: bool, b_transposed: bool) -> ProgramTemplate
         part = workspace(f32, (ceil_div(a.shape[1], cfg.chunk), *C.shape))
         multiply_chunks(A, B, part, cfg=cfg)
         add_chunks(part, C, cfg=Adding(cfg.wide))
-        _claim_product(a, b, C, cfg)
+        claim_product(a, b, C, cfg.products)
 
     return gemm_f32_chunks_at_once
 
 
-def _claim_product(A: Tensor, B: Tensor, C: Tensor, cfg: AtOnce) -> None:
-    left, right, in_a = elements(A), elements(B), len(A.shape) - 2
-
-    def element(m: Int, n: Int, *of: Int) -> Value:
-        return total(
-            lambda k: rounded_product(left(*of[:in_a], m, k), right(*of, n, k), cfg.products), over=A.shape[-1]
-        )
-
-    def of_matrices(m: Int, n: Int) -> Value:
-        return element(m, n)
-
-    assert_equals(C, (lambda z, m, n: element(m, n, z)) if len(C.shape) > len(("m", "n")) else of_matrices)
-
-
-def _families(prefix: str, suffix: str, *, batched: bool = False, shared: bool = False) -> dict[str, Template]:
-    return {
-        f"{prefix}_{'t' if a else 'n'}{'n' if b else 't'}{suffix}_f32": at_once(
-            a_transposed=a, b_transposed=b, batched=batched, shared=shared
-        )
-        for a in (False, True)
-        for b in (False, True)
-        if not (a and shared)
-    }
-
-
-FAMILIES: dict[str, Template] = {
-    **_families("gemm", ""),
-    **_families("bmm", "", batched=True),
-    **_families("bmm", "_shared", batched=True, shared=True),
-}
+FAMILIES: dict[str, Template] = by_layout(at_once)
 CHUNKED: dict[str, ProgramTemplate] = {
     f"gemm_{'t' if a else 'n'}{'n' if b else 't'}_f32": chunks_at_once(a_transposed=a, b_transposed=b)
     for a in (False, True)

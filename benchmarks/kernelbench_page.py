@@ -84,7 +84,7 @@ def summary(level: int, count: int, rows: Sequence[Row]) -> Iterator[str]:
             list(row["eager"]) == COUNT
         ),
         "right": lambda row: row["right"],
-        "right against eager torch, as memory does not hold float64": lambda row: row["against"] != ["float64"],
+        "right against eager torch instead of float64": lambda row: row["against"] != ["float64"],
         "stock comparison, without TF32": lambda row: row["stock"],
         "stock comparison, with TF32": lambda row: row["stock_tf32"],
         "a constant passes": lambda row: row["trivial"],

@@ -80,9 +80,7 @@ def summary(level: int, count: int, rows: Sequence[Row]) -> Iterator[str]:
     yield "| | problems |\n|---|---|"
     counts: dict[str, Callable[[Row], bool]] = {
         "proved, nothing in eager torch": lambda row: row["proved"],
-        "eager torch adds, and does nothing else: counts of batches in 64 bits": lambda row: (
-            list(row["eager"]) == COUNT
-        ),
+        "eager torch adds to a count of batches, in 64 bits, and that is all": lambda row: list(row["eager"]) == COUNT,
         "right": lambda row: row["right"],
         "right against eager torch instead of float64": lambda row: row["against"] != ["float64"],
         "stock comparison, without TF32": lambda row: row["stock"],

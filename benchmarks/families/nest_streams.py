@@ -103,7 +103,7 @@ def _instances() -> Case:
 
 _BIG = {"A": 4096, "B": 393216}
 _ROWS = {"A": 7168, "B": 1 << 18}
-_GROUPS = {"N": 112, "C": 8, "P": 8, "S": 1 << 18}
+_GROUPS = {"N": 112, "C": 8, "P": 128, "S": 1 << 14}
 
 
 def _with(name: str, *configs: Any) -> NestCase:  # noqa: ANN401 reason: of any template
@@ -121,8 +121,8 @@ CASES: Mapping[str, NestCase] = {
         apply("mul", read("D", A.index), _X),
         lambda _, D, X: D.unsqueeze(1) * X,
         {"A": 4096, "B": 4096},
-        tensor("D", A.extent),
         tensor("X", A.extent, B.extent),
+        tensor("D", A.extent),
     ),
     "sum47": _with("sum47", *_COLUMNS),
     "max49": _with("max49", *_COLUMNS),

@@ -16,11 +16,13 @@ def fused(
     kept: Collection[str],
     fits: Callable[[Nest, bool], bool],
     apart: Collection[str] = (),
+    costs: Callable[[Nest], bool] = lambda _: False,
 ) -> list[Nest]:
     """The nests, in order, with each within its readers where all of them then still fit a template.
 
     kept: outputs that are needed in memory. apart: outputs that stay nests of their own. fits: whether a template
-    computes a nest, and a reduction for several elements of the output at once, if there is such a one.
+    computes a nest, and a reduction for several elements of the output at once, if there is such a one. costs: whether
+    several readers would read more to compute a nest again than its result, such as a sum of two tensors.
     """
     found = {each.output: each for each in live(nests, kept)}
     read = {name: _tensors(each) for name, each in found.items()}
@@ -29,7 +31,7 @@ def fused(
             continue
         current = found[name]
         readers = [each for each in found.values() if name in read[each.output]]
-        if _is_costly(current) and len(readers) > 1:
+        if len(readers) > 1 and (_is_costly(current) or costs(current)):
             continue
         merged = {each.output: within(current, each) for each in readers}
         made = {output: each for output, each in merged.items() if each is not None}

@@ -22,7 +22,7 @@ from argus.torch.values import Indices, Value, number
 
 FAMILIES_OF_ENTRIES = (contractions, convolutions, pointwise, reductions, views, windows)
 """The modules whose entries are registered by their import."""
-_SMALL = 1 << 16
+SMALL = 1 << 16
 """Elements that are computed again rather than kept for several uses."""
 
 
@@ -261,7 +261,7 @@ class _Lowering:
         if not isinstance(held, Value) or held.tensor is not None or len(self.sinks[node]) < 2:
             return
         count = product_of(held.shape)
-        if isinstance(count, Const) and count.value <= _SMALL:
+        if isinstance(count, Const) and count.value <= SMALL:
             return
         axes = list(map(self.axis, held.shape))
         read = {each.tensor for each in reads(held.at([axis.index for axis in axes])) if self._is_large(each, count)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from time import perf_counter
 from typing import Any
 
@@ -19,11 +20,12 @@ from argus.nests.nest import Nest, TensorType
 from argus.nests.partials import LONG, in_parts
 from argus.nests.rewrite import reads, reductions
 from argus.nests.text import canonical_text
+from argus.nests.work import multiplies
 from argus.ops.call_path import Candidate
 from argus.runtime.kernel_cache import build_ahead, verify_cached, verify_program_cached
 from argus.torch.compiled import KernelStep, Step, form_of
 from argus.torch.families import FAMILIES, Family, candidates
-from argus.torch.lowering import lowered
+from argus.torch.lowering import SMALL, lowered
 from argus.torch.report import KernelEntry
 from argus.torch.steps import EagerStep, Lowered, NestStep, Tensor
 
@@ -146,7 +148,19 @@ class Planner:
         def fits(nest: Nest, shares: bool) -> bool:
             return self._fits(nest, graph.types, shares=shares)
 
-        return fused(nests, kept, fits, self.apart)
+        def costs(nest: Nest) -> bool:
+            return self._reads_more(nest, graph.types)
+
+        return fused(nests, kept, fits, self.apart, costs)
+
+    def _reads_more(self, nest: Nest, types: Mapping[str, TensorType]) -> bool:
+        """Whether the result of a nest is large, and it is computed from several tensors of about its size."""
+        count = self._elements(nest.type)
+        read = {each.tensor for each in reads(nest.body)}
+        return count > SMALL and sum(2 * self._elements(types[name]) >= count for name in read) > 1
+
+    def _elements(self, of: TensorType) -> int:
+        return prod(int(computed(extent, self.hints)) for extent in of.shape)
 
     def _otherwise(self, step: NestStep, nest: Nest, own: Mapping[str, NestStep], why: str) -> None:
         inlined = {each.tensor for each in reads(step.nest.body)} - {each.tensor for each in reads(nest.body)}
@@ -164,9 +178,11 @@ class Planner:
     def _fits(self, nest: Nest, types: Mapping[str, TensorType], *, shares: bool) -> bool:
         """Whether a template takes the nest, whose kernel may still not be proved.
 
-        shares: only one that computes a reduction once for all elements of the output that it is for.
+        shares: only one that computes a reduction once for all elements of the output that it is for. Only programs with
+        matrix units take a nest that is for those.
         """
-        families = [each for each in FAMILIES if each.shares or not shares]
+        heavy = multiplies(nest, self.hints)
+        families = [each for each in FAMILIES if (each.shares or not shares) and (each.program or not heavy)]
         return any(self._candidates((nest,), types, family)[1] for family in families)
 
     def _candidates(self, nests: tuple[Nest, ...], types: Mapping[str, TensorType], family: Family) -> Tried:

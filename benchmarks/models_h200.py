@@ -1,8 +1,8 @@
 """Whole models under `torch.compile(backend="argus")` on an H200, beside eager torch and torch.compile.
 
 Each model runs in two processes: one with empty caches on disk, for the first calls, and one later, which times first
-calls with full caches, the error against float64 of the first images or sequences, and calls in turn. The processes of
-the first kind run side by side, those of the second by themselves.
+calls with full caches, the error against float64 of the first images or sequences, and calls in turn. The processes
+of each kind run side by side; calls are timed in one process after the other, when the first calls of all are done.
 
     models_h200.py [--seconds 140] [--models resnet50 gpt2] [--types f32 bf16] [--cpu]
 
@@ -76,8 +76,17 @@ def child(name: str, dtype: str, device: str, *, is_cold: bool) -> dict[str, Any
         row |= _reported(report.report())
         if not is_cold:
             row |= _errors(model, x, results)
+            _wait_for_turn()
             row |= _timed(torch, functions, x) if device == "cuda" else {}
     return row
+
+
+def _wait_for_turn() -> None:
+    """Until the parent lets this process time its calls: `ready` and `go` are files in the folder of its caches."""
+    folder = Path(os.environ["MODELS_FOLDER"])
+    (folder / "ready").touch()
+    while not (folder / "go").exists():
+        time.sleep(0.05)
 
 
 def _reported(entries: tuple[Any, ...]) -> dict[str, Any]:
@@ -131,10 +140,11 @@ def _none(_: int) -> list[Any]:
 # -- all of them ---------------------------------------------------------------------------------------------
 
 
-def _started(name: str, dtype: str, chosen: argparse.Namespace, folder: str, gpu: int, cold: bool) -> Any:  # noqa: ANN401 reason: a process
+def _started(name: str, dtype: str, chosen: argparse.Namespace, folder: str, *, cold: bool) -> Any:  # noqa: ANN401 reason: a process
     own = {"ARGUS_CACHE_DIR": f"{folder}/argus", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor"}
     own |= {"TRITON_CACHE_DIR": f"{folder}/triton", "ARGUS_STATE_DIR": f"{folder}/state"}
-    own |= {"CUDA_VISIBLE_DEVICES": str(gpu)} if not chosen.cpu else {}
+    own |= {"MODELS_FOLDER": folder, "TORCHINDUCTOR_COMPILE_THREADS": "4"}
+    Path(folder).mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "benchmarks.models_h200", "--child", name, dtype, *(["--cold"] if cold else [])]
     command += ["--cpu"] if chosen.cpu else []
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **own}, stdout=subprocess.PIPE, text=True)  # noqa: S603 reason: this script
@@ -151,31 +161,28 @@ def _finished(process: Any, what: str, seconds: float) -> dict[str, Any]:  # noq
     return json.loads(lines[-1]) if lines else {"model": what, "failed": f"ended with {process.returncode}"}
 
 
-def _gpus(chosen: argparse.Namespace) -> int:
-    return 0 if chosen.cpu else int(import_module("torch").cuda.device_count())
-
-
 def measured(chosen: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
     """The rows of all models. folder: of their caches, one each."""
-    end, gpus = time.monotonic() + chosen.seconds, _gpus(chosen)
+    end = time.monotonic() + chosen.seconds
     pairs = [(name, dtype) for dtype in chosen.types for name in chosen.models]
-    cold_end = time.monotonic() + min(COLD_SECONDS if gpus else chosen.seconds, chosen.seconds / 2)
-    begun = [
-        _started(name, dtype, chosen, f"{folder}/{name}_{dtype}", k % max(1, gpus), cold=True)
-        for k, (name, dtype) in enumerate(pairs)
-    ]
+    cold_end = time.monotonic() + min(chosen.seconds if chosen.cpu else COLD_SECONDS, chosen.seconds / 2)
+    begun = [_started(name, dtype, chosen, f"{folder}/{name}_{dtype}", cold=True) for name, dtype in pairs]
     rows = [
         _finished(process, f"{name} {dtype}, first", cold_end - time.monotonic())
         for process, (name, dtype) in zip(begun, pairs, strict=True)
     ]
     for row in rows:
         print(json.dumps(row), flush=True)
-    for name, dtype in pairs:
-        if time.monotonic() > end - 5:
-            print(f"out of time before {name} {dtype}", flush=True)
-            break
-        process = _started(name, dtype, chosen, f"{folder}/{name}_{dtype}", 0, cold=False)
-        rows.append(_finished(process, f"{name} {dtype}", end - time.monotonic()))
+    places = {pair: Path(folder) / "_".join(pair) for pair in pairs}
+    warm = {(name, dtype): _started(name, dtype, chosen, str(places[name, dtype]), cold=False) for name, dtype in pairs}
+    left = 4.0 * len(pairs)
+    while time.monotonic() < end - left and any(
+        each.poll() is None and not (places[pair] / "ready").exists() for pair, each in warm.items()
+    ):
+        time.sleep(0.1)
+    for pair in sorted(pairs, key=lambda pair: not (places[pair] / "ready").exists()):
+        (places[pair] / "go").touch()
+        rows.append(_finished(warm[pair], " ".join(pair), end - time.monotonic()))
         print(json.dumps(rows[-1]), flush=True)
     return rows
 

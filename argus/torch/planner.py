@@ -178,8 +178,8 @@ class Planner:
     def _fits(self, nest: Nest, types: Mapping[str, TensorType], *, shares: bool) -> bool:
         """Whether a template takes the nest, whose kernel may still not be proved.
 
-        shares: only one that computes a reduction once for all elements of the output that it is for. Only programs with
-        matrix units take a nest that is for those.
+        shares: only one that computes a reduction once for all elements of the output that it is for. A nest for matrix
+        units is taken by programs alone.
         """
         heavy = multiplies(nest, self.hints)
         families = [each for each in FAMILIES if (each.shares or not shares) and (each.program or not heavy)]

@@ -1,4 +1,4 @@
-"""Functions of torch in captured graphs that have other definitions here: dropout and attention."""
+"""Functions of torch in captured graphs that have other definitions here: dropout, attention and cross entropy."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from argus.ops.attention import FAMILIES
+from argus.torch.calls import CALLS, dropout
 from argus.torch.calls import attention as own_attention
-from argus.torch.calls import dropout
 
 F: Any = functional
 _AXES = 4
@@ -27,6 +27,8 @@ def with_own_functions(graph: Any) -> None:  # noqa: ANN401 reason: a graph of t
             _with_own_dropout(node)
         elif node.target is F.scaled_dot_product_attention:
             node.target = attention
+        elif node.target is F.cross_entropy:
+            node.target = cross_entropy
 
 
 def _with_own_dropout(node: Any) -> None:  # noqa: ANN401 reason: a node
@@ -103,3 +105,32 @@ def _by_products(
 def _repeated(x: Tensor, times: int) -> Tensor:
     """Each head so many times, one beside another."""
     return x.unsqueeze(-3).expand(*x.shape[:-2], times, *x.shape[-2:]).flatten(-4, -3)
+
+
+def cross_entropy(
+    input: Tensor,  # noqa: A002 reason: torch's name
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Cross entropy as torch defines it, of rows by `argus.cross_entropy`; with other options it is torch's.
+
+    So it is where it needs a gradient, which that has not, and under autocast.
+    """
+    rows = input.ndim == 2 and target.ndim == 1 and target.dtype == torch.int64
+    plain = weight is None and size_average is None and reduce is None and label_smoothing == 0
+    if not (rows and plain) or input.requires_grad or torch.is_autocast_enabled(input.device.type):
+        return F.cross_entropy(
+            input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing=label_smoothing
+        )
+    counted = target != ignore_index
+    losses = torch.where(counted, CALLS["cross_entropy"](input, target), 0.0)
+    if reduction == "sum":
+        losses = losses.sum()
+    elif reduction == "mean":
+        losses = losses.sum() / counted.float().sum()
+    return losses.to(input.dtype)

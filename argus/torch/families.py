@@ -35,7 +35,7 @@ class Family:
 
     most_axes: of the domains that it takes. join: axes that all reads run through become one.
     shares: it computes a reduction once for all elements of the output that it is for. rereads: it reads long rows from
-    memory for each of several passes.
+    memory for each of several passes. reduces: it is for nests with reductions, or for those without.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Family:
     join: bool = True
     shares: bool = False
     rereads: bool = True
+    reduces: bool = True
     program: Callable[[Canonical, Any, str], Program] | None = None
 
 
@@ -115,7 +116,7 @@ def _convolution(form: Canonical, config: Any, name: str) -> Program:  # noqa: A
 
 FAMILIES: tuple[Family, ...] = (
     Family("convolutions", _of_convolutions, None, most_axes=5, join=False, program=_convolution),
-    Family("pointwise", pointwise.config_for, pointwise.pointwise),
+    Family("pointwise", pointwise.config_for, pointwise.pointwise, reduces=False),
     Family("windows", _of_windows, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),
     Family("places", places.config_for, places.places),

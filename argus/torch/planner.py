@@ -65,6 +65,9 @@ class Planner:
         factory=dict[tuple[tuple[int, ...], str], "tuple[tuple[Nest, ...], Tried]"]
     )
     """What each family has for nests, by their identity; with the nests, so that they stay what they are."""
+    forms: dict[tuple[tuple[int, ...], int, bool], Canonical] = field(
+        factory=dict[tuple[tuple[int, ...], int, bool], Canonical]
+    )
     in_proofs: float = 0.0
     whole: bool = True
 
@@ -182,7 +185,7 @@ class Planner:
         units is taken by programs alone.
         """
         heavy = multiplies(nest, self.hints)
-        families = [each for each in FAMILIES if (each.shares or not shares) and (each.program or not heavy)]
+        families = [each for each in _for((nest,)) if (each.shares or not shares) and (each.program or not heavy)]
         return any(self._candidates((nest,), types, family)[1] for family in families)
 
     def _candidates(self, nests: tuple[Nest, ...], types: Mapping[str, TensorType], family: Family) -> Tried:
@@ -193,7 +196,10 @@ class Planner:
         return self.tried[key][1]
 
     def _form_and_candidates(self, nests: tuple[Nest, ...], types: Mapping[str, TensorType], family: Family) -> Tried:
-        form = form_of(nests, types, family, self.hints)
+        key = tuple(map(id, nests)), family.most_axes, family.join
+        form = self.forms.get(key)
+        if form is None:
+            form = self.forms[key] = form_of(nests, types, family, self.hints)
         if len(form.parameters) == len(nests):
             return form, (), "it reads no tensor"
         sizes = {name: int(computed(extent, self.hints)) for name, extent in form.sizes.items()}
@@ -205,7 +211,7 @@ class Planner:
     def _kernel(self, nests: tuple[Nest, ...], types: Mapping[str, TensorType]) -> KernelStep | str:
         """The first template that computes nests of one domain, or why none does."""
         why = "no template computes it"
-        for family in FAMILIES:
+        for family in _for(nests):
             form, tried, reason = self._candidates(nests, types, family)
             why = reason or why
             for each in tried:
@@ -234,6 +240,12 @@ class Planner:
         if isinstance(found, str):
             self.failed[f"{candidate.family}_{candidate.config}"] = found
         return found
+
+
+def _for(nests: tuple[Nest, ...]) -> list[Family]:
+    """The families for nests with reductions, or those for nests without."""
+    reduces = any(reductions(each.body) for each in nests)
+    return [each for each in FAMILIES if each.reduces == reduces]
 
 
 def _proof(candidate: Candidate, form: Canonical, budget: Budget) -> KernelEntry | str:

@@ -90,6 +90,13 @@ def gate_of(x: Value) -> Value:
 
 def fused(problem: Contraction, cfg: Config, epilogue: Epilogue, formula: Formula) -> None:
     """Trace the schedule of a configuration with an epilogue, and claim the formula of the elements of C."""
+    multiply_then(problem, cfg, epilogue)
+    problem.finish()
+    assert_equals(problem.C, formula)
+
+
+def multiply_then(problem: Contraction, cfg: Config, epilogue: Epilogue) -> None:
+    """Trace the schedule of a configuration with an epilogue, without a claim of C."""
     match cfg:
         case Cdna3Interleaved():
             cdna3_interleaved(problem, cfg, epilogue)
@@ -101,5 +108,3 @@ def fused(problem: Contraction, cfg: Config, epilogue: Epilogue, formula: Formul
             hopper_clustered(problem, cfg, epilogue)
         case _:
             assert_never(cfg)
-    problem.finish()
-    assert_equals(problem.C, formula)

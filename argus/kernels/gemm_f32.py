@@ -18,6 +18,7 @@ from attrs import evolve, frozen
 
 from argus.kernels.config_names import config_of
 from argus.kernels.schedules.compensated import add_compensated
+from argus.kernels.schedules.epilogues import Tail, apply
 from argus.kernels.schedules.parts import Parts, parts_of, sum_products_of_parts
 from argus.kernels.schedules.parts_claims import rounded_product
 from argus.language import (
@@ -123,7 +124,14 @@ def split_batch(X: Tensor["Z R W", f32], P: Tensor["S Z U V", bf16], *, cfg: Spl
 
 @kernel
 def add_chunks(part: Tensor["S M N", f32], C: Tensor["M N", f32], *, cfg: Adding) -> None:
-    """C = the sum of part[s] over all s; what an addition loses to rounding, the next one makes good [Kahan 1965]."""
+    sum_chunks(part, C, cfg)
+
+
+def sum_chunks(part: Tensor, C: Tensor, cfg: Adding, tail: Tail | None = None) -> None:
+    """C = the sum of part[s] over all s; what an addition loses to rounding, the next one makes good [Kahan 1965].
+
+    tail: what becomes of the sums before they are stored.
+    """
     M, N = C.shape
     by = spread(cfg.tile, threads=cfg.threads, vector=4)
     if cfg.wide:
@@ -135,7 +143,8 @@ def add_chunks(part: Tensor["S M N", f32], C: Tensor["M N", f32], *, cfg: Adding
         copy(part[s].tile(cfg.tile, at), one, via=None if cfg.wide else ld_global_b32, edge=0)
         add_compensated(sums, lost, one)
     stores = tuple(each for each in global_store if each.vector_bits == f32.bits)
-    copy(sums, C.tile(cfg.tile, at), via=None if cfg.wide else stores, edge=0)
+    found = sums if tail is None else apply(tail, sums, (at[0], at[1]))
+    copy(found.to(C.dtype), C.tile(cfg.tile, at), via=None if cfg.wide else stores, edge=0)
 
 
 def whole_chunks(length: Int, of: int = _CHUNK) -> Int:

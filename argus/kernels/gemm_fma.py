@@ -13,6 +13,7 @@ from attrs import frozen
 from argus.kernels.config_names import config_of
 from argus.kernels.gemm_f32 import Adding, add_chunks
 from argus.kernels.schedules.contraction import is_transposed, matrix_of
+from argus.kernels.schedules.epilogues import Tail, apply
 from argus.language import (
     TV,
     IntLike,
@@ -98,8 +99,11 @@ IN_CHUNKS = {
 }
 
 
-def multiply_by_fmas(A: Tensor, B: Tensor, C: Tensor, cfg: Fma) -> None:
-    """C = A @ B^T of matrices (M, K) and (N, K); with chunks, C[s] is the sum over the s-th chunk of K."""
+def multiply_by_fmas(A: Tensor, B: Tensor, C: Tensor, cfg: Fma, tail: Tail | None = None) -> None:
+    """C = A @ B^T of matrices (M, K) and (N, K); with chunks, C[s] is the sum over the s-th chunk of K.
+
+    tail: what becomes of the sums before they are stored.
+    """
     (M, K), N, bk, stages = A.shape, B.shape[0], cfg.bk, cfg.stages
     counts = ceil_div(M, cfg.rows), ceil_div(N, cfg.columns)
     assume(K >= 1, counts[0] * counts[1] < 1 << 24)
@@ -143,7 +147,8 @@ def multiply_by_fmas(A: Tensor, B: Tensor, C: Tensor, cfg: Fma) -> None:
             start(k + stages - 1)
         cp_async.commit()
     stores = None if whole else tuple(each for each in global_store if each.vector_bits == f32.bits)
-    copy(acc, matrix_of(C, z).tile(high, (m, n)), via=stores, edge=0)
+    found = acc if tail is None else apply(tail, acc, (m, n))
+    copy(found.to(C.dtype), matrix_of(C, z).tile(high, (m, n)), via=stores, edge=0)
 
 
 def gemm_fma(*, a_transposed: bool, b_transposed: bool) -> Template:

@@ -9,21 +9,24 @@ from typing import Any
 
 from attrs import frozen
 
-from argus.core.ir import Program
 from argus.core.walk import symbols
 from argus.kernels.config_names import name_of
-from argus.kernels.nests import contraction, long_rows, places, pointwise, reductions, scans, windows
+from argus.kernels.nests import long_rows, places, pointwise, reductions, scans, windows
 from argus.kernels.nests.contraction import convolution_program
 from argus.kernels.nests.fragments import STORED
 from argus.kernels.nests.made import Schedule, template
+from argus.kernels.nests.products import product
 from argus.kernels.schedules.shifted import shifted_for
+from argus.language import ProgramTemplate, Template
 from argus.nests.affine import computed
 from argus.nests.canonical import MOST_AXES, Canonical
 from argus.nests.convolution import Convolution, convolution_of
 from argus.nests.nest import Apply, Axis, Read, Select, TensorType
+from argus.nests.products import product_of_matrices
 from argus.nests.rewrite import reductions as terms
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate, Traced
+from argus.torch.choice_of_products import config_of
 
 Plan = Callable[[Canonical, Mapping[str, int]], Any]
 """The configuration of a template for a canonical form at some sizes; None where the template is for others."""
@@ -46,7 +49,7 @@ class Family:
     shares: bool = False
     rereads: bool = True
     reduces: bool = True
-    program: Callable[[Canonical, Any, str], Program] | None = None
+    program: Callable[[Canonical, Any, str], Template | ProgramTemplate] | None = None
 
 
 def _of_reductions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
@@ -107,14 +110,20 @@ _SIX = 6
 """Products of parts of f32 numbers, which are as exact as single precision."""
 
 
-def _convolution(form: Canonical, config: Any, name: str) -> Program:  # noqa: ANN401 reason: its own type
+def _convolution(form: Canonical, config: Any, name: str) -> ProgramTemplate:  # noqa: ANN401 reason: its own type
     found = _as_convolution(form)
     assert found is not None
     conv, types = found
-    return convolution_program(conv, form.nests[0], types, {"": config}, name).trace("")
+    return convolution_program(conv, form.nests[0], types, {"": config}, name)
+
+
+def _of_products(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
+    found = product_of_matrices(form)
+    return None if found is None else config_of(form, found, sizes)
 
 
 FAMILIES: tuple[Family, ...] = (
+    Family("products", _of_products, None, shares=True, program=product),
     Family("convolutions", _of_convolutions, None, most_axes=5, join=False, program=_convolution),
     Family("pointwise", pointwise.config_for, pointwise.pointwise, reduces=False),
     Family("windows", _of_windows, windows.windows, most_axes=5, join=False),
@@ -152,6 +161,6 @@ _TRACED: dict[tuple[str, str], Traced] = {}
 
 def _trace(family: Family, form: Canonical, config: Any, name: str) -> Traced:  # noqa: ANN401 reason: each family's own
     if family.program is not None:
-        return family.program(form, config, name), contraction.__name__
+        return family.program(form, config, name).trace(""), family.program.__module__
     assert family.schedule is not None
     return template(form, family.schedule, config, name).trace(), family.schedule.__module__

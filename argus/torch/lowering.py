@@ -311,9 +311,11 @@ class _Call:
             return number(float(arg), "f32" if isinstance(arg, float) else "i64")
         raise NotCovered(f"an operand {arg!r}")
 
-    def is_dense(self, arg: object) -> bool:
+    def is_dense(self, arg: object, *, turned: bool = False) -> bool:
         found = arg.meta.get("val") if isinstance(arg, torch.fx.Node) else None
-        return isinstance(found, torch.Tensor) and found.is_contiguous() and found.storage_offset() == 0
+        if not isinstance(found, torch.Tensor) or found.storage_offset() != 0:
+            return False
+        return found.is_contiguous() or (turned and found.mT.is_contiguous())
 
     def operand(self, arg: object) -> Value:
         value = self.value(arg)

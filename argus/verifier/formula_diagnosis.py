@@ -99,8 +99,8 @@ def _influence(
     if sum(each.size for each in tensors.values()) > _MOST:
         return None
     named = {each.tensor for each in elements(formula)}
-    if not named <= tensors.keys():
-        return None  # a launch's claim about a workspace
+    if not named | {output} <= tensors.keys():
+        return None  # a launch's claim about a workspace, or of a tensor that has another name in it
     varied = [name for name, held in tensors.items() if held.dtype.kind == "f" and (name in named or name != output)]
 
     def ran(arrays: Mapping[str, Array]) -> float:

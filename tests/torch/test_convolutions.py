@@ -10,7 +10,7 @@ import torch
 import argus.torch
 from argus.torch.backend import argus_backend
 
-pytestmark = pytest.mark.share(4, among="compiled convolutions")
+pytestmark = pytest.mark.share(6, among="compiled convolutions")
 
 
 def compiled(module: torch.nn.Module, x: torch.Tensor) -> tuple[float, list[str], int]:

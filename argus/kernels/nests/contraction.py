@@ -5,8 +5,7 @@
 # Reason: parameters are annotated with tensors of a variable type, by which one text serves all axes.
 # Without `from __future__ import annotations`: kernels are traced with this file, and annotations name variables.
 
-from collections.abc import Callable, Mapping, Sequence
-from inspect import Parameter, Signature
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argus.kernels.nests.claims import claim
@@ -21,6 +20,7 @@ from argus.kernels.schedules.shifted import (
     padded_channels,
     sum_shifted,
 )
+from argus.kernels.signatures import of_tensors
 from argus.language import Int, ProgramTemplate, Tensor, bf16, ceil_div, f32, kernel, program, workspace
 from argus.nests.convolution import Convolution, nest_of_sizes
 from argus.nests.nest import Nest, TensorType
@@ -58,7 +58,7 @@ def convolution_program(
 
         claim(nest, named, sizes, of_parts if X.dtype is f32 else None)
 
-    function = _of_tensors(made, {types[0].name: of_x, types[1].name: of_f, types[2].name: of_y}, Shifted)
+    function = of_tensors(made, {types[0].name: of_x, types[1].name: of_f, types[2].name: of_y}, Shifted)
     function.__name__ = name
     return program(configs=configs)(function)
 
@@ -96,24 +96,13 @@ def _launches(conv: Convolution, X: Tensor, F: Tensor, Y: Tensor, cfg: Shifted) 
     of_x, of_y = {"X": Tensor[f"N C {ins}", own]}, {"Y": Tensor[f"N O {outs}", own]}
     of_f = {"F": Tensor[" ".join(("A", "B", *map(str, taps))), own]}
     of_r = {"R": Tensor[f"S M {quotients}", f32 if many > 1 else own]}
-    lay_inputs = kernel(_of_tensors(inputs, of_x | of_p, Laying, "channels"))
-    lay_filters = kernel(_of_tensors(filters, of_f | of_q, Laying, "outputs"))
+    lay_inputs = kernel(of_tensors(inputs, of_x | of_p, Laying, "channels"))
+    lay_filters = kernel(of_tensors(filters, of_f | of_q, Laying, "outputs"))
     lay_inputs(X, *p.values(), cfg=Laying(cfg), channels=channels)
     lay_filters(F, *q.values(), cfg=Laying(cfg), outputs=outputs)
     if many == 1:
-        kernel(_of_tensors(multiply, of_p | of_q | of_r, Shifted))(*p.values(), *q.values(), Y, cfg=cfg)
+        kernel(of_tensors(multiply, of_p | of_q | of_r, Shifted))(*p.values(), *q.values(), Y, cfg=cfg)
         return
     R = workspace(f32, (N * many, outputs, *windows))
-    kernel(_of_tensors(multiply, of_p | of_q | of_r, Shifted))(*p.values(), *q.values(), R, cfg=cfg)
-    kernel(_of_tensors(interleave, of_r | of_y, Laying))(R, Y, cfg=Laying(cfg))
-
-
-def _of_tensors(
-    function: Callable[..., None], tensors: Mapping[str, Any], cfg: type, *sizes: str
-) -> Callable[..., None]:
-    """The function with these tensors as its parameters, of which it takes any number, a configuration, and sizes."""
-    given = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in tensors]
-    keywords = [Parameter(each, Parameter.KEYWORD_ONLY) for each in ("cfg", *sizes)]
-    vars(function)["__signature__"] = Signature([*given, *keywords])
-    function.__annotations__ = {**tensors, "cfg": cfg, **dict.fromkeys(sizes, Int)}
-    return function
+    kernel(of_tensors(multiply, of_p | of_q | of_r, Shifted))(*p.values(), *q.values(), R, cfg=cfg)
+    kernel(of_tensors(interleave, of_r | of_y, Laying))(R, Y, cfg=Laying(cfg))

@@ -1,14 +1,15 @@
-"""A template as a kernel: its parameters are those of the canonical form, whose nests claim what it computes."""
+"""A template as a kernel or program: its parameters are those of the canonical form, whose nests claim its results."""
 
 # Without `from __future__ import annotations`: kernels are traced with this file.
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any, Protocol
 
 from argus.kernels.nests.claims import claim
 from argus.kernels.nests.fragments import STORED
-from argus.language import Int, Template, Tensor, assume, kernel
+from argus.kernels.signatures import of_tensors
+from argus.language import Int, ProgramTemplate, Template, Tensor, assume, kernel, program
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
 from argus.nests.nest import TensorType
@@ -33,9 +34,7 @@ def template(form: Canonical, schedule: Schedule, config: Config, name: str) -> 
 
     def made(*tensors: Tensor, cfg: Config, **others: Int) -> None:
         named = {each.type.name: tensor for each, tensor in zip(form.parameters, tensors, strict=True)}
-        sizes: dict[str, Any] = dict(others)
-        for each in form.parameters:
-            sizes |= dict(zip(each.type.extents, named[each.type.name].shape, strict=True))
+        sizes: dict[str, Any] = {**others, **sizes_of(form, named)}
         for one, other in form.ties:
             assume(computed(one, sizes) == computed(other, sizes))
         for each in form.sizes:
@@ -44,11 +43,57 @@ def template(form: Canonical, schedule: Schedule, config: Config, name: str) -> 
         for nest in form.nests:
             claim(nest, named, sizes)
 
+    vars(made)["__signature__"], made.__annotations__ = _signature(form, integers)
+    return kernel(target=config.target, threads=config.threads, configs={"": config}, name=name)(made)
+
+
+def program_template(
+    form: Canonical,
+    launches: Schedule,
+    config: Any,  # noqa: ANN401 reason: a frozen class
+    name: str,
+    multiply: Callable[[Any, Any], Any] | None = None,
+) -> ProgramTemplate:
+    """The program that computes the nests by launches, with the claim of each nest; multiply: as `claims.claim`."""
+    assert not _integers(form)
+
+    def made(*tensors: Tensor, cfg: Any) -> None:  # noqa: ANN401 reason: as above
+        named = {each.type.name: tensor for each, tensor in zip(form.parameters, tensors, strict=True)}
+        sizes = sizes_of(form, named)
+        for one, other in form.ties:
+            assume(computed(one, sizes) == computed(other, sizes))
+        launches(form, named, sizes, cfg)
+        for nest in form.nests:
+            claim(nest, named, sizes, multiply)
+
+    function = of_tensors(made, specs_of(form), config.__class__)
+    function.__name__ = name
+    return program(configs={"": config})(function)
+
+
+def sizes_of(form: Canonical, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The sizes that are extents of these parameters."""
+    sizes: dict[str, Any] = {}
+    for each in form.parameters:
+        if each.type.name in tensors:
+            sizes |= dict(zip(each.type.extents, tensors[each.type.name].shape, strict=True))
+    return sizes
+
+
+def specs_of(form: Canonical) -> dict[str, Any]:
+    """The annotation of each parameter."""
+    return {each.type.name: _spec(each.type) for each in form.parameters}
+
+
+def has_own_integers(form: Canonical) -> bool:
+    """Whether a size is the extent of no parameter, which programs do not take."""
+    return bool(_integers(form))
+
+
+def _signature(form: Canonical, integers: Sequence[str]) -> tuple[Signature, dict[str, Any]]:
     parameters = [Parameter(each.type.name, Parameter.POSITIONAL_OR_KEYWORD) for each in form.parameters]
     keywords = [Parameter(each, Parameter.KEYWORD_ONLY) for each in ("cfg", *integers)]
-    vars(made)["__signature__"] = Signature([*parameters, *keywords])
-    made.__annotations__ = {each.type.name: _spec(each.type) for each in form.parameters} | dict.fromkeys(integers, Int)
-    return kernel(target=config.target, threads=config.threads, configs={"": config}, name=name)(made)
+    return Signature([*parameters, *keywords]), {**specs_of(form), **dict.fromkeys(integers, Int)}
 
 
 def _integers(form: Canonical) -> list[str]:

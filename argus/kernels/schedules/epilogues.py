@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import mul
 
@@ -27,6 +27,9 @@ Epilogue = Callable[[Fragment, TileCoord], Deferred]
 """An epilogue in two steps: called with a part of the accumulator, it issues the loads of its operands, while products
 of that part may still be in flight; the function that it returns is called when sums and operands are there. The
 coordinate counts parts of that shape along the rows and columns of C."""
+
+Tail = Callable[[Sequence[Int]], Epilogue]
+"""The epilogue of each matrix of results, by its coordinates among them: none of a single one."""
 
 LINEAR, CUBIC = 2 * 0.7978845608, 8 * 0.0356774081
 """2 sqrt(2 / pi) and 8 sqrt(2 / pi) * 0.044715: coefficients of the tanh form in x / 2 [Hendrycks 2016, section 2]."""
@@ -55,6 +58,11 @@ def bounded(*, single: bool) -> Fetched:
 def identity(acc: Fragment, at: TileCoord) -> Deferred:
     del at
     return lambda: acc
+
+
+def apply(tail: Tail, part: Fragment, at: TileCoord, around: Sequence[Int] = ()) -> Fragment:
+    """What becomes of a part of the sums, whose operands are loaded now."""
+    return tail(around)(part, at)()
 
 
 def relu(x: Fragment) -> Fragment:

@@ -213,12 +213,13 @@ def store_boxes(bn: int, *, whole: bool, dtype: DType = bf16, turns: int = 2) ->
     return shared(dtype, (2, bn // width if whole else min(turns, bn // width), 64, width), swizzle=2 * width)
 
 
-def epilogue_parts(epilogue: Epilogue, acc: Fragment, at: TileCoord, boxes: Tensor | None) -> Parts:
+def epilogue_parts(epilogue: Epilogue, acc: Fragment, at: TileCoord, boxes: Tensor | None, widest: int = 64) -> Parts:
     """Split a 64-row accumulator into parts as wide as the boxes; epilogue operands are loaded one part ahead.
 
-    at: coordinate of the accumulator among tiles of its shape.
+    at: coordinate of the accumulator among tiles of its shape. widest: without boxes, columns of a part at most.
     """
-    width = (64 if acc.shape[1] % 64 == 0 else 32) if boxes is None else int(boxes.shape[-1])
+    narrow = next(each for each in (widest, 32) if acc.shape[1] % each == 0)
+    width = narrow if boxes is None else int(boxes.shape[-1])
     count = acc.shape[1] // width
 
     def make(j: int) -> Part:

@@ -14,11 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from math import prod
+from typing import Any
 
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction, matrix_of, part, slot_for
-from argus.kernels.schedules.hopper import blocks_of
+from argus.kernels.schedules.epilogues import Epilogue, Tail, TileCoord
+from argus.kernels.schedules.hopper import blocks_of, epilogue_parts
 from argus.language import (
     Fragment,
     Int,
@@ -52,6 +54,8 @@ from argus.language import (
 
 PARTS = 3
 """Of an f32."""
+_WIDTH = 32
+"""Columns of sums that are computed with at once, beside those that wait for it."""
 PAIRS: dict[int, tuple[tuple[int, int], ...]] = {
     6: ((2, 0), (0, 2), (1, 1), (1, 0), (0, 1), (0, 0)),
     3: ((1, 0), (0, 1), (0, 0)),
@@ -109,11 +113,13 @@ class Parts:
         return super_tiled(self.group) if self.group else by_rows
 
 
-def sum_products_of_parts(p: Sequence[Tensor], q: Sequence[Tensor], C: Tensor, cfg: Parts) -> None:
+def sum_products_of_parts(
+    p: Sequence[Tensor], q: Sequence[Tensor], C: Tensor, cfg: Parts, tail: Tail | None = None
+) -> None:
     """C = the sum of the products that count of parts p of A, as (M, K), and q of B, as (N, K), or batches of these.
 
     With chunks, C has a leading axis: C[s] is the sum over the s-th chunk of K. The rows of the parts are multiples of
-    16 bytes.
+    16 bytes. tail: what becomes of the sums before they are stored, if there are no chunks.
     """
     bm, bn, bk, sums = cfg.bm, cfg.bn, cfg.bk, cfg.bm // 128
     problem = Contraction(p[0], q[0], C, 0)
@@ -174,7 +180,18 @@ def sum_products_of_parts(p: Sequence[Tensor], q: Sequence[Tensor], C: Tensor, c
                     elif cfg.apart:
                         acc[:] = acc + apart
             for i, acc in enumerate(accs):
-                copy(acc, matrix_of(C, z).tile((64, bn), (sums * (2 * m + wg) + i, n)), via=via, edge=0)
+                at = sums * (2 * m + wg) + i, n
+                store_sums(acc, matrix_of(C, z), at, None if tail is None else tail(z), via)
+
+
+def store_sums(acc: Fragment, target: Tensor, at: TileCoord, epilogue: Epilogue | None, via: Any) -> None:  # noqa: ANN401 reason: an instruction
+    """Store a part of 64 rows of the sums, or what an epilogue makes of them."""
+    if epilogue is None:
+        copy(acc, target.tile((acc.shape[0], acc.shape[1]), at), via=via, edge=0)
+        return
+    for deferred, place in epilogue_parts(epilogue, acc, at, None, _WIDTH).each:
+        part = deferred().to(target.dtype)
+        copy(part, target.tile((part.shape[0], part.shape[1]), place), via=via, edge=0)
 
 
 def _tiles(problem: Contraction, cfg: Parts) -> Iterable[tuple[Int, ...]]:

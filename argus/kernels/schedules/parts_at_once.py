@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction, is_transposed, matrix_of
-from argus.kernels.schedules.parts import PAIRS, parts_of
+from argus.kernels.schedules.epilogues import Tail
+from argus.kernels.schedules.parts import PAIRS, parts_of, store_sums
 from argus.language import (
     Fragment,
     IntLike,
@@ -89,10 +90,11 @@ class _Operand:
         return self._stored(self.boxes[number][k % 2])
 
 
-def split_and_multiply(A: Tensor, B: Tensor, C: Tensor, cfg: AtOnce) -> None:
+def split_and_multiply(A: Tensor, B: Tensor, C: Tensor, cfg: AtOnce, tail: Tail | None = None) -> None:
     """C = the sum of the products that count of parts of A, as (M, K), and B, as (N, K), or batches of these.
 
-    With chunks, C has a leading axis: C[s] is the sum over the s-th chunk of K.
+    With chunks, C has a leading axis: C[s] is the sum over the s-th chunk of K. tail: what becomes of the sums before
+    they are stored, if there are no chunks.
     """
     (*_, M, N), K = C.shape, A.shape[-1]
     Contraction(A, B, C, 0).assume_addressable()
@@ -128,7 +130,7 @@ def split_and_multiply(A: Tensor, B: Tensor, C: Tensor, cfg: AtOnce) -> None:
             apart[:] = apart - (sum_ - acc)
         acc[:] = sum_
     via = None if cfg.wide else tuple(each for each in global_store if each.vector_bits == f32.bits)
-    copy(acc, matrix_of(C, z).tile((_ROWS, cfg.bn), (m, n)), via=via, edge=0)
+    store_sums(acc, matrix_of(C, z), (m, n), None if tail is None or cfg.chunk else tail(z), via)
 
 
 def _multiply(apart: Fragment, operands: Sequence[_Operand], k: IntLike, cfg: AtOnce) -> None:

@@ -7,13 +7,11 @@ from math import prod
 from argus.core.index import Const, Index
 from argus.nests.nest import Constant, Expr, Reduce
 from argus.nests.simplify import apply, summed
+from argus.torch.choice_of_products import FEW, LARGE
 from argus.torch.products import OPERATORS
 from argus.torch.tables.pointwise import FLOATS
 from argus.torch.tables.table import Context, lowers
 from argus.torch.values import Indices, Value, broadcast
-
-LARGE = 1 << 22
-"""Products of elements from which on the kernels of `argus.matmul` compute them."""
 
 
 def _product(cx: Context, one: object, other: object, shape: tuple[Index, ...]) -> Value:
@@ -21,9 +19,15 @@ def _product(cx: Context, one: object, other: object, shape: tuple[Index, ...]) 
     plain = _sum_of_products(cx, cx.value(one), cx.value(other), shape)
     if not isinstance(plain.at([cx.axis(extent).index for extent in shape]), Reduce):
         return plain
-    if _is_large(cx, one, shape):
+    if _is_large(cx, one, shape) and not _is_worked_on(cx, one, other, shape):
         return cx.called(OPERATORS.matmul.default, one, other)
     return cx.stored(_sum_of_products(cx, cx.operand(one), cx.operand(other), shape))
+
+
+def _is_worked_on(cx: Context, one: object, other: object, shape: tuple[Index, ...]) -> bool:
+    """Whether a template computes what becomes of its sums; the operator copies operands that are not dense."""
+    dense = all(cx.is_dense(each, turned=True) for each in (one, other))
+    return dense and not any(isinstance(each, Const) and each.value < FEW for each in shape[-2:])
 
 
 def _is_large(cx: Context, one: object, shape: tuple[Index, ...]) -> bool:

@@ -35,8 +35,11 @@ class Context(Protocol):
         """A tensor or a number."""
         ...
 
-    def is_dense(self, arg: object) -> bool:
-        """Whether torch takes the tensor to be dense, last axis fastest, from the start of its memory."""
+    def is_dense(self, arg: object, *, turned: bool = False) -> bool:
+        """Whether torch takes the tensor to be dense, last axis fastest, from the start of its memory.
+
+        turned: or the last but one fastest.
+        """
         ...
 
     def operand(self, arg: object) -> Value:

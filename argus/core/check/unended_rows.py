@@ -64,8 +64,25 @@ def _loads(kernel: Kernel) -> list[Copy]:
 def _ends(copy: Copy, summed: set[Along]) -> Iterator[frozenset[Index]]:
     """Of each axis of memory along which rows begin where memory says, and which are summed: where they end."""
     for axis, at in enumerate(copy.source.at):
-        if mentions(at, (Read,)) and not summed.isdisjoint(_placed(copy.target, _axes(at))):
+        along = _begun_by_memory(at)
+        if along is not None and not summed.isdisjoint(_placed(copy.target, along)):
             yield frozenset(each.rest for each in _ended_by_memory(copy.source) if each.axis == axis)
+
+
+def _begun_by_memory(at: Index) -> frozenset[int] | None:
+    """The coordinates that count rows from an integer in memory on; None if none does.
+
+    Where each coordinate has its own integer, as in a gather, memory chooses single rows: none follows another one.
+    """
+    own, stack = set[Index](), [at]
+    while stack:
+        node = stack.pop()
+        own.add(node)
+        stack += [] if isinstance(node, Read) else [each for each in node.operands if isinstance(each, Index)]
+    reads = [node for node in own if isinstance(node, Read)]
+    within = [found for read in reads for each in read.at if (found := _begun_by_memory(each)) is not None]
+    along = frozenset(node.axis for node in own if isinstance(node, Coord)).union(*within)
+    return along if reads and (along or not _axes(at)) else None
 
 
 def _ended_by_memory(view: View) -> Iterator[ViewEnd]:

@@ -13,6 +13,8 @@ from argus.core.index import Cond
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Whole, infinity
 from argus.core.walk import substitute
 
+ROUNDED = "rounded to "
+"""Begins the name of the function that rounds to a type of floats, whose name follows."""
 _NOTHING = infinity(-1)
 _WAYS = 24
 _DEFINED = frozenset(
@@ -27,6 +29,8 @@ _DEFINED = frozenset(
         "relu",
         "round",
         "round_bf16",
+        f"{ROUNDED}bf16",
+        f"{ROUNDED}f32",
         "sigmoid",
         "sign",
         "sin",

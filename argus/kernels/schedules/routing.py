@@ -73,7 +73,7 @@ class Routing:
 
     def __attrs_post_init__(self) -> None:
         (rows, experts), choices = self.X.shape, self.ids.shape[1]
-        assume(rows < 1 << 28, experts >= 1, choices >= 1, choices <= MOST)
+        assume(rows < 1 << 28, experts >= 1, experts <= EXPERTS, choices >= 1, choices <= MOST)
 
     def column(self, r: Int, j: Int) -> Int:
         """The expert of a token's j-th choice."""
@@ -88,7 +88,8 @@ class Routing:
         keys = all_scores if self.B is None else self._biased(block, all_scores, self.B)
         picked, own = self._keys(chosen, 0)
         _, after = self._keys(chosen, 1)
-        number, number_after = (chosen.gather(self.ids, lambda r, j: (r, j), step) for step in (0, 1))
+        number = chosen.gather(self.ids, lambda r, j: (r, j), 0)
+        order, order_after = (chosen.order(self.ids, step, experts) for step in (0, 1))
         lowest = where(chosen.are(own), own, inf).min(1)
         last = block.of_rows(self.ids.gather((rows,), lambda r: (minimum(r, rows - 1), choices - 1)))
 
@@ -102,7 +103,7 @@ class Routing:
             return where(counts if may is None else counts & (may(chunk) > 0.0), 1.0, 0.0)
 
         places = block.sum(ahead)
-        falls = (own > after) | ((own == after) & (number < number_after))
+        falls = (own > after) | ((own == after) & (order < order_after))
         rises = where(chosen.are(own, 1), where(falls, 0.0, 1.0), 0.0).sum(1)
         known = (number >= 0) & (number < experts)
         if self.M is not None:
@@ -164,13 +165,19 @@ class Chosen:
         return values.index[1] < self.choices - step
 
     def load(self, view: Tensor) -> Fragment:
-        """The numbers of a view that has one for each choice."""
+        """What a view has for each choice, in its own type."""
         cfg = self.block.cfg
-        return self.block.load(view.tile((cfg.rows, MOST), (self.block.at, 0)), self.layout, edge=0).to(f32)
+        return self.block.load(view.tile((cfg.rows, MOST), (self.block.at, 0)), self.layout, edge=0)
+
+    def order(self, ids: Tensor, step: int, experts: Int) -> Fragment:
+        """The expert of each choice, or of that so many after, or the nearest to it: f32 has all of these integers."""
+        return maximum(minimum(self._near(ids, lambda r, j: (r, j), step), experts - 1), 0).to(f32)
 
     def gather(self, source: Tensor, place: Callable[[Int, Int], tuple[IntLike, ...]], step: int) -> Fragment:
         """The element of `source` at the place of each choice, or of that so many after; any beyond the last."""
+        return self._near(source, place, step).to(f32)
 
+    def _near(self, source: Tensor, place: Callable[[Int, Int], tuple[IntLike, ...]], step: int) -> Fragment:
         def near(r: Int, j: Int) -> tuple[IntLike, ...]:
             return place(minimum(r, self.rows - 1), minimum(j + step, self.choices - 1))
 

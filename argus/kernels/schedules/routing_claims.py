@@ -62,7 +62,7 @@ def weight_of(
             return key(column(i))
 
         def rises(i: Int) -> Value:
-            equal = (own(i) == own(i + 1)) & (given(r, i) < given(r, i + 1))
+            equal = (own(i) == own(i + 1)) & (column(i) < column(i + 1))
             return where((own(i) > own(i + 1)) | equal, 0, 1)
 
         def strays(i: Int) -> Value:

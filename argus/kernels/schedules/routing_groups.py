@@ -76,6 +76,7 @@ def score_groups(X: Tensor, B: Tensor | None, S: Tensor, cfg: GroupRows) -> None
 def keep_groups(S: Tensor, M: Tensor, top: Int, cfg: GroupRows) -> None:
     """M[t, g, i] is 1 for the experts of the `top` groups with the largest scores, of equal ones the first; else 0."""
     (t, n), by, groups = _blocks(M, cfg), cfg.layout, S.shape[1]
+    assume(top <= EXPERTS)
     own, before = load(S[t].tile((cfg.rows,), (n,)), by.axis(0), edge=0), zeros(f32, by.axis(0))
     for h in loop(groups):
         other = load(S[t, h], by.axis(0).axis())

@@ -38,7 +38,7 @@ from argus.core.proof.values.held.shared_reads import found_by
 from argus.core.proof.values.held.tables import BoolArray, Positions, Tables, alike_columns, shape_of
 from argus.core.proof.values.held.taking import takes
 from argus.core.proof.values.held.terms import chosen, number, operation_of, plus, replaced, unknown
-from argus.core.proof.values.held.whole_numbers import exact_up_to, rounds_places
+from argus.core.proof.values.held.whole_numbers import limits, rounds_places
 from argus.core.values.expr import Element, Expr, ReduceOp, element
 from argus.core.values.rewriting import nodes
 from argus.core.values.rewriting import substitute as over_coordinates
@@ -184,9 +184,9 @@ class Cells:
             partial(self._rounds, step),
             Known(self.flow, step.context, self.questions).holds,
             is_running_sum(stmt),
-            exact_up_to(self.flow.timeline.kernel, self.before.values()),
+            *limits(self.flow.timeline.kernel, self.before.values(), stmt.target.buffer),
         )
-        found = elements.of(stmt.elem)
+        found = elements.stored(stmt.elem)
         for narrow in rounds_places(stmt.elem, own):
             self.roundings.setdefault(step, set()).add(Rounding(narrow, stmt, operation_of(found)))
         if dtype_of(stmt.elem) not in (None, own):

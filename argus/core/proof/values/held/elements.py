@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isnan
 from typing import assert_never
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.dtype import DType, f32, i32
@@ -31,11 +31,12 @@ from argus.core.ir import (
 )
 from argus.core.ir.element_walk import children, dtype_of, nodes
 from argus.core.proof.dataflow.flattened_views import FlattenedView
+from argus.core.proof.values.held.deciding import STEPS
+from argus.core.proof.values.held.rounded_integers import as_float, beside_integers, computed, operation
 from argus.core.proof.values.held.tables import Tables
 from argus.core.proof.values.held.terms import chosen, extremum, number, unknown
 from argus.core.proof.values.held.whole_numbers import whole_numbers
 from argus.core.values.expr import Choose, Expr, Fn, Number, Whole, compare, element, expr, fn
-from argus.core.values.limits import clamped
 from argus.core.walk import mentions, substitute
 
 _EXACT = ("max", "min")
@@ -48,7 +49,8 @@ class Elements:
 
     dtype: of what is computed. operands: what each read holds. place: an integer expression at the elements of the
     fragment. rounds: called with each type to which a number is rounded, and the number. holds: whether a condition
-    provably holds. most: the size of integers that no type on the way rounds.
+    provably holds. most: the size of integers that no type on the way rounds. decides: whether a choice or an integer
+    depends on what is computed, so that integers which become numbers of types of floats are followed.
     """
 
     dtype: DType
@@ -59,6 +61,21 @@ class Elements:
     holds: Callable[[Cond], bool]
     running: bool = False
     most: int = 1 << 24
+    decides: bool = False
+
+    def stored(self, elem: Elem) -> Expr:
+        """The value of an expression in the type that is computed."""
+        found = self.of(elem)
+        return found if dtype_of(elem) == self.dtype else self._in_type(found, self.dtype)
+
+    def _decided(self, elem: Elem, dtype: DType) -> Expr:
+        """The value of what something is decided by, as a number of a type."""
+        here = evolve(self, decides=True)
+        return here._in_type(here.of(elem), dtype)
+
+    def _in_type(self, found: Expr, dtype: DType) -> Expr:
+        """A value as a number of a type: an integer that a type of floats may not have is rounded."""
+        return as_float(found, dtype, self.holds) if self.decides and dtype.family == "float" else found
 
     def of(self, elem: Elem) -> Expr:
         """The value of an expression."""
@@ -70,16 +87,19 @@ class Elements:
             case Num(value=value):
                 return unknown("an integer in registers") if mentions(value, (Held,)) else expr(self.place(value))
             case Cast(dtype=dtype, arg=arg):
-                found = self.of(arg)
+                found = self.of(arg) if dtype.family == "float" else self._decided(arg, dtype_of(arg) or self.dtype)
                 if _widens(dtype_of(arg), dtype):
                     return found
                 if dtype.family != "float":
                     return self._as_integer(found, dtype_of(arg) or self.dtype, dtype)
                 if dtype_of(arg) != dtype:
                     self.rounds(dtype, found)
-                return found
+                return self._in_type(found, dtype)
             case Op(name=name, args=args):
-                return self._operation(name, dtype_of(elem) or self.dtype, [self.of(each) for each in args])
+                kind = dtype_of(elem) or self.dtype
+                if name in STEPS:
+                    return self._operation(name, kind, [self._decided(each, kind) for each in args])
+                return self._operation(name, kind, [self.of(each) for each in args])
             case Where(test=test, then=then, other=other):
                 return self._chosen(test, self.of(then), self.of(other))
             case _:
@@ -106,7 +126,7 @@ class Elements:
 
     def _operation(self, name: str, dtype: DType, args: Sequence[Expr]) -> Expr:
         if dtype.family == "float":
-            return clamped(args[0], args[1], args[2], self.holds) if name == "clamp" else fn(name, *args)
+            return computed(name, args, dtype, self.holds) if self.decides else operation(name, args, self.holds)
         name = REAL_NAMES.get(name, name)
         if name in _EXACT:
             return extremum(name, *args)
@@ -123,7 +143,9 @@ class Elements:
                     unknown("a test of an integer in registers") if wrong else chosen(self.condition(cond), then, other)
                 )
             case Compare(op=op, left=left, right=right):
-                return chosen(compare(op, self.of(left), self.of(right)), then, other)
+                kind = dtype_of(left) or dtype_of(right) or f32
+                sides = beside_integers(self._decided(left, kind), self._decided(right, kind), whole_numbers((kind,)))
+                return chosen(compare(op, *sides), then, other)
             case Both(parts=parts):
                 for part in reversed(parts):
                     then = self._chosen(part, then, other)

@@ -24,10 +24,12 @@ from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
 from argus.core.proof.values.held.joined import of_numbers
 from argus.core.proof.values.held.loops import Loops
+from argus.core.proof.values.held.rounded_integers import unrounded
 from argus.core.proof.values.held.roundings import roundings
 from argus.core.proof.values.held.table_forms import layout_in
 from argus.core.proof.values.held.tables import affine_in
 from argus.core.proof.values.held.terms import all_symbols, heads, plus, reasons, replaced
+from argus.core.proof.values.held.whole_numbers import exact_up_to
 from argus.core.values.expr import Expr
 from argus.core.values.rewriting import mapped
 from argus.core.walk import IntArray, substitute, symbols
@@ -116,7 +118,7 @@ def _stored(
     places = store.places
     if places is None or not isinstance(store.step.stmt, Copy):
         return "its address is not a sum of a symbolic part and a number"
-    value = loops.resolved(cells, cells.written(store.step))
+    value = unrounded(loops.resolved(cells, cells.written(store.step)), exact_up_to(cells.flow.timeline.kernel))
     blocks = _blocks(places, coordinates)
     value = _at_element(replaced(value, blocks), places, coordinates)
     given = tuple(substitute(cond, blocks) for cond in _given(cells, store, places, coordinates))

@@ -10,10 +10,11 @@ from argus.core.dtype import DType
 from argus.core.index import Const
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.folds import Range, reduction
+from argus.core.proof.values.held.rounded_integers import unrounded
 from argus.core.proof.values.held.whole_numbers import whole_numbers
 from argus.core.values.expr import Choose, Expr, Fn, Infinity, Number, Reduce, Whole, choose, fn, infinity, reduce_
 from argus.core.values.formula_text import extremum_whose_place
-from argus.core.values.numbers import is_number
+from argus.core.values.numbers import ROUNDED, is_number
 
 _LEAST = Fraction(1 << 20)
 """Numbers from here on may stand for no place."""
@@ -29,7 +30,7 @@ def as_integers(value: Expr, wanted: Expr, known: Known, rounded: Iterable[DType
     if isinstance(value, Fn) and value.name in _MOST:
         (inner,) = value.args
         most = min(_MOST[value.name], whole_numbers(rounded))
-        return inner if _is_chosen(inner) and _is_whole(wanted, most, known) else None
+        return unrounded(inner, most) if _is_chosen(inner) and _is_whole(wanted, most, known) else None
     if not isinstance(wanted, Reduce) or not _is_place(wanted, known):
         return None
     return _without_greatest(value, wanted, known)
@@ -67,6 +68,8 @@ def _is_chosen(of: Expr) -> bool:
             return value.denominator == 1
         case Whole() | Infinity():
             return True
+        case Fn(name=name, args=(one,)) if name.startswith(ROUNDED):
+            return _is_chosen(one)
         case Choose(then=one, other=other) | Fn(name="max" | "min", args=(one, other)):
             return _is_chosen(one) and _is_chosen(other)
         case Reduce(op="max" | "min", body=body):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from argus.core.dtype import DType, bf16, f16, f32
-from argus.core.ir import Cast, Copy, Elem, Fold, Kernel, Map, Mma, Num, walk
+from argus.core.ir import Buffer, Cast, Copy, Elem, Fold, Kernel, Map, Mma, Num, walk
 from argus.core.ir.element_walk import dtype_of, nodes
+from argus.core.proof.values.held.deciding import deciding
 from argus.core.values.expr import Element, Expr
 
 _WHOLE = {f32: 1 << 24, f16: 1 << 11, bf16: 1 << 8}
@@ -20,9 +21,18 @@ def whole_numbers(types: Iterable[DType]) -> int:
     return min((_WHOLE.get(each, 0) for each in types), default=_WHOLE[f32])
 
 
-def exact_up_to(kernel: Kernel, before: Iterable[Expr]) -> int:
-    """The size of integers that no statement rounds; 0 if earlier launches may have. before: what these left."""
-    return whole_numbers(_computed_types(kernel)) if all(isinstance(each, Element) for each in before) else 0
+def limits(kernel: Kernel, before: Iterable[Expr], target: Buffer) -> tuple[int, bool]:
+    """The size of integers that no statement rounds, 0 if earlier launches may have; whether a tile decides something.
+
+    before: what earlier launches left.
+    """
+    most = exact_up_to(kernel) if all(isinstance(each, Element) for each in before) else 0
+    return most, target in deciding(kernel)
+
+
+def exact_up_to(kernel: Kernel) -> int:
+    """The size of integers that no statement rounds, of those that no earlier launch has rounded."""
+    return whole_numbers(_computed_types(kernel))
 
 
 def _computed_types(kernel: Kernel) -> Iterator[DType]:

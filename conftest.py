@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import os
 from collections import defaultdict
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from tests.tiers import TIERS, commit, drawn
@@ -46,6 +48,15 @@ def pytest_runtestloop() -> None:
     gc.freeze()
     gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Python modules without examples are not searched for any: few have some, and each worker searches all."""
+    found = yield
+    if not any(isinstance(each, DoctestModule) for each in found) or ">>>" in file_path.read_text(encoding="utf-8"):
+        return found
+    return [each for each in found if not isinstance(each, DoctestModule)]
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -54,7 +54,7 @@ def test_no_commit_without_git(tmp_path: Path) -> None:
     assert commit(tmp_path) == ""
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(8, among="suites of their own")
 @pytest.mark.parametrize(
     ("given", "passed"),
     [
@@ -67,12 +67,27 @@ def test_no_commit_without_git(tmp_path: Path) -> None:
 def test_what_each_tier_runs(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], passed: int
 ) -> None:
-    root = Path(__file__).parents[1]
-    monkeypatch.setenv("PYTHONPATH", str(root))
-    pytester.makeconftest((root / "conftest.py").read_text(encoding="utf-8"))
+    _give_conftest(pytester, monkeypatch)
     pytester.makepyfile(test_suite=SUITE)
     pytester.makeini("[pytest]\nmarkers = nightly\n    share\n")
 
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *given)
 
     result.assert_outcomes(passed=passed)
+
+
+@pytest.mark.share(8, among="suites of their own")
+def test_examples_of_modules_are_run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    _give_conftest(pytester, monkeypatch)
+    pytester.makepyfile(wrong='def one():\n    """\n    >>> 1\n    2\n    """', none="assert __name__ != 'none'")
+    pytester.maketxtfile(page="None here.")
+
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--doctest-modules", "--doctest-glob=*.txt")
+
+    result.assert_outcomes(failed=1)  # and the module without examples is not even imported
+
+
+def _give_conftest(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).parents[1]
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    pytester.makeconftest((root / "conftest.py").read_text(encoding="utf-8"))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 
 from argus.core import algebra
-from argus.core.index import Cond, Index, Symbol
+from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.proof.values.held.folds import Range, reduction
 from argus.core.proof.values.held.joined import of_numbers
 from argus.core.proof.values.held.tables import Tables
-from argus.core.values.expr import CompareOp, Expr, choose, compare, element, expr, fn, infinity, reduce_
+from argus.core.values.expr import CompareOp, Expr, Reduce, choose, compare, element, expr, fn, infinity, reduce_
+from argus.core.values.rewriting import nodes
 
 GROUP = Symbol("group", "agent", 0, 2)
 ROW, J, N = (Symbol(name, "fresh", 0) for name in "ijn")
@@ -87,3 +90,47 @@ def test_a_table_and_its_reverse_have_one_symbol() -> None:
     tables, table = Tables(), np.array([[0, 2], [4, 10]])
     assert algebra.add(tables.index(table), tables.index(10 - table)) is algebra.const(10)
     assert len(tables.known) == 1
+
+
+def tap(r: int, s: int) -> Expr:
+    """What a window of padded inputs adds for one tap, whose conditions its place decides in part."""
+    at = algebra.add(i, r - 1), algebra.add(j, s)
+    inside = [algebra.le(0, at[0]), algebra.lt(at[0], n), algebra.lt(at[1], n)]
+    return fn(
+        "mul", element("F", algebra.const(r), algebra.const(s)), choose(algebra.all_of(inside), row2(*at), expr(0))
+    )
+
+
+def row2(*at: Index) -> Expr:
+    return element("Z", *at)
+
+
+def plus_of(*terms: Expr) -> Expr:
+    found, *others = terms
+    for each in others:
+        found = fn("add", found, each)
+    return found
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 1), (1, 3), (3, 3), (2, 5)])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_taps_that_are_spelled_out_are_sums_over_both_axes(rows: int, columns: int, backwards: bool) -> None:
+    taps = [tap(r, s) for r in range(rows) for s in range(columns)]
+    found = reduction("sum", [], plus_of(*(reversed(taps) if backwards else taps)))
+
+    ranges = [each.high for each in nodes(found) if isinstance(each, Reduce)]
+    assert isinstance(found, Reduce)
+    assert prod(each.value for each in ranges if isinstance(each, Const)) == rows * columns
+
+
+@pytest.mark.parametrize(
+    "taps",
+    [
+        [(0, 0), (0, 1), (1, 0), (1, 2)],
+        [(0, 0), (0, 1), (1, 0), (1, 0)],
+        [(0, 0), (1, 1), (2, 2), (2, 3)],
+    ],
+)
+def test_taps_at_other_places_stay_as_they_are(taps: list[tuple[int, int]]) -> None:
+    body = plus_of(*(tap(*each) for each in taps))
+    assert reduction("sum", [], body) is body

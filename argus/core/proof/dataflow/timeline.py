@@ -371,12 +371,21 @@ def _instantiate_loop(builder: _Builder, stmt: For, at: Shift) -> For:
     return evolve(stmt, symbol=own, start=substitute(stmt.start, at), stop=substitute(stmt.stop, at), body=body)
 
 
+def _unrolled(builder: _Builder, stmt: For, guard: Cond, loop: Loop | None) -> int | None:
+    """How many iterations are spelled out; None of a loop that stays one, as it is long."""
+    count, apart = trips(stmt), loop is None and guard is algebra.TRUE
+    if not isinstance(count, Const) or count.value > _MAX_UNROLL:
+        return None
+    statements = count.value * sum(1 for _ in walk(stmt.body))
+    return None if apart and builder.position + statements > _MAX_STEPS else count.value
+
+
 def _append_loop(builder: _Builder, stmt: For, guard: Cond, loop: Loop | None, at: Shift) -> None:
     if at:
         stmt = _instantiate_loop(builder, stmt, at)
-    count = trips(stmt)
-    if isinstance(count, Const) and count.value <= _MAX_UNROLL:
-        for trip in range(count.value):
+    count = _unrolled(builder, stmt, guard, loop)
+    if count is not None:
+        for trip in range(count):
             number = algebra.add(stmt.start, trip * stmt.step)
             _append_statements(builder, stmt.body, guard, loop, {**at, stmt.symbol: number})
         return

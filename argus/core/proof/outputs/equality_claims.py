@@ -25,7 +25,7 @@ from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Held, Stored, interpreted
 from argus.core.proof.values.held.places_of_extrema import as_integers
-from argus.core.proof.values.held.residues import equal_by_residues
+from argus.core.proof.values.held.residues import equal_by_residues, equal_by_terms, has_terms
 from argus.core.proof.values.held.roundings import in_words
 from argus.core.proof.values.held.single_terms import with_single_terms
 from argus.core.proof.values.held.unnamed import unnamed_reasons
@@ -186,12 +186,20 @@ def _difference(of: _Compared, case: Stored) -> str:
     )
     if meant is not algebra.TRUE:
         value, wanted = known.simplified(value), known.simplified(wanted)
+    mine = [each.symbol for each in at]
+    if has_terms(formula) and (
+        equal_by_residues(known, case.value, formula, mine, cases=False)
+        or equal_by_terms(known, value, wanted, cases=False)
+    ):
+        return ""
     if _equal_by_names(known, value, wanted) or known.equal(value, wanted):
         return ""
     placed = as_integers(value, wanted, known, of.rounded)
     if placed is not None and known.equal(placed, wanted):
         return ""
-    if equal_by_residues(known, case.value, formula, [each.symbol for each in at]):
+    if equal_by_residues(known, case.value, formula, mine):
+        return ""
+    if equal_by_terms(known, value, wanted):
         return ""
     if unnamed := unnamed_reasons(case.value):
         return unnamed[0]

@@ -39,8 +39,8 @@ _ZERO = expr(0)
 _CASES = 4
 _STEPS = STEPS_PER_SECOND // 2
 """The step limit of one question: there are many, and most that are not decided soon are not decided at all."""
-_LARGEST = 300
-"""Distinct parts of two expressions that are compared; beyond, they are not known to be equal."""
+_LARGEST, _LONG = 300, 3000
+"""Distinct parts of two expressions that are compared, and of long sums; beyond, they are not known to be equal."""
 
 
 @define(eq=False)
@@ -105,8 +105,10 @@ class Known:
 
         return visit(root)
 
-    def equal(self, held: Expr, formula: Expr) -> bool:
-        """Whether what is held equals the formula wherever the formula's own conditions hold."""
+    def equal(self, held: Expr, formula: Expr, *, cases: bool = True) -> bool:
+        """Whether what is held equals the formula wherever the formula's own conditions hold. cases: also by cases."""
+        if not cases:  # long expressions are compared, too
+            return self._equal(held, formula, assumed=True, most=_LONG)
         if not self._has_own_test(held, formula) and self._equal(held, formula, assumed=True):
             return True
         digits, rest = ((change(held), change(formula)) for change in (self.in_digits, without_remainders))
@@ -172,8 +174,8 @@ class Known:
                 return all(here.alike(here.simplified(case), here.simplified(other)) for here, case in cases)
         return self._equal(one, two, assumed=False, lemmas=False)
 
-    def _equal(self, one: Expr, two: Expr, *, assumed: bool, lemmas: bool = True) -> bool:
-        if sum(1 for each in (one, two) for _ in nodes(each)) > _LARGEST:
+    def _equal(self, one: Expr, two: Expr, *, assumed: bool, lemmas: bool = True, most: int = _LARGEST) -> bool:
+        if sum(1 for each in (one, two) for _ in nodes(each)) > most:
             return False
         return any(self._by_forms(*pair, assumed=assumed) for pair in self._ways(one, two, lemmas=lemmas))
 
@@ -351,13 +353,11 @@ class _Simplifying:
             return NEUTRAL[of.op]
         here = algebra.sym(of.variable)
         inside = self._known.within(algebra.le(low, here), algebra.lt(here, high), of.where)
-        inside = evolve(inside, around=(self._known, of.variable))
-        body = inside.simplified(of.body)
+        body = evolve(inside, around=(self._known, of.variable)).simplified(of.body)
         if of.where is not algebra.TRUE:
             return reduce_(of.op, of.variable, low, high, body, of.where)
         if of.op == "sum" and is_of_sums(body):
-            one, two = (self._reduced(reduce_("sum", of.variable, low, high, each)) for each in body.args)
-            return plus(one, two)
+            return plus(*(self._reduced(reduce_("sum", of.variable, low, high, each)) for each in body.args))
         if has_extremum(low):  # a shift by it would leave tests that nothing decides
             return reduce_(of.op, of.variable, low, high, body)
         own = Symbol(f"{of.variable.name}*", "fresh", 0)

@@ -6,23 +6,25 @@ these places are those of nested ranges, the reduction is one over ranges; a few
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 
 import numpy as np
 from attrs import frozen
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Cmp, Cond, Const, Index, Sym, Symbol
+from argus.core.index import And, Cmp, Cond, Const, Index, Sym, Symbol
 from argus.core.proof.values.held.joined import joined_cond, zipped
 from argus.core.proof.values.held.rotated import unrotated
 from argus.core.proof.values.held.tables import BoolArray, Tables
-from argus.core.proof.values.held.terms import all_symbols, plus, replaced, unknown
-from argus.core.values.expr import Expr, Fn, Reduce, ReduceOp, expr, fn, infinity, reduce_
-from argus.core.values.rewriting import elements, integers, nodes
+from argus.core.proof.values.held.terms import all_symbols, chosen, plus, replaced, unknown
+from argus.core.values.expr import Choose, Compare, Expr, Fn, Reduce, ReduceOp, expr, fn, infinity, reduce_
+from argus.core.values.rewriting import elements, integers, map_parts, nodes
 from argus.core.walk import IntArray, symbols
 
 _SPELLED_OUT = 16
+_MOST_PARTS = 128
 NEUTRAL: dict[ReduceOp, Expr] = {"sum": expr(0), "product": expr(1), "max": infinity(-1), "min": infinity(1)}
 _FUNCTION = {"sum": "add", "product": "mul", "max": "max", "min": "min"}
 
@@ -110,26 +112,87 @@ def _of_product(ranges: Sequence[Range], of: Expr) -> Expr:
 
 
 def _spelled(op: ReduceOp, ranges: list[Range], body: Expr) -> tuple[list[Range], Expr]:
-    """Parts that differ in the number of a place, each by as much as the one before: a range of their own."""
-    parts = list(_operands(_FUNCTION[op], body))
-    if len(parts) < 2 or len(parts) > _SPELLED_OUT:
+    """Parts that differ in the numbers of places, as those of nested loops that are spelled out: own ranges."""
+    parts, more = list(_operands(_FUNCTION[op], body)), list[Range]()
+    if not 1 < len(parts) <= _MOST_PARTS:
         return ranges, body
-    number = Symbol(f"~part{len(ranges)}", "fresh", 0)
+    while len(parts) > 1:
+        number = Symbol(f"~part{len(ranges) + len(more)}", "fresh", 0)
+        found = _in_steps(parts, number)
+        if found is None:
+            return ranges, body
+        more.append(Range(number, algebra.const(len(parts) // len(found))))
+        parts = found
+    return [*ranges, *more], parts[0]
+
+
+def _in_steps(parts: Sequence[Expr], number: Symbol) -> list[Expr] | None:
+    """One part for each run of as many parts as possible, of which each is the one before with places a step further.
+
+    number: of a part in its run. None if there are no such runs.
+    """
+    for extent in range(len(parts), 1, -1):
+        if len(parts) % extent == 0:
+            runs = (parts[at : at + extent] for at in range(0, len(parts), extent))
+            found = list(takewhile(lambda each: each is not None, (_in_step(each, number) for each in runs)))
+            if len(found) * extent == len(parts):
+                return [each for each in found if each is not None]
+    return None
+
+
+def _in_step(parts: Sequence[Expr], number: Symbol) -> Expr | None:
+    """What each part is at its number; None where they do not differ, or not each as the one before.
+
+    A condition that a part's own number decides is not in it: what is read at places from 0 on is told by the place.
+    """
     here = algebra.sym(number)
 
     def between(a: Index, b: Index) -> Index | None:
         step = algebra.sub(b, a)
         return a if a is b else algebra.add(a, algebra.mul(here, step)) if isinstance(step, Const) else None
 
-    def both(a: Cond, b: Cond) -> Cond | None:
-        return joined_cond(a, b, between)
+    def both(a: Cond, b: Cond) -> Cond:
+        return algebra.all_of(_shared(a, b, lambda x, y: joined_cond(x, y, between)))
 
-    whole = zipped(parts[0], parts[1], between, both)
-    if whole is None or parts[0] is parts[1]:
-        return ranges, body
-    if any(replaced(whole, {number: algebra.const(each)}) is not part for each, part in enumerate(parts)):
-        return ranges, body
-    return [*ranges, Range(number, algebra.const(len(parts)))], whole
+    for first in dict.fromkeys((0, len(parts) - 2)):
+        one, two = parts[first : first + 2]
+        made = None if one is two else zipped(one, two, between, both)
+        if made is None:
+            continue
+        whole = replaced(made, {number: algebra.sub(here, first)})
+        for guess in (whole, _within(whole, number)):
+            if all(replaced(guess, {number: algebra.const(each)}) is part for each, part in enumerate(parts)):
+                return guess
+    return None
+
+
+def _shared(a: Cond, b: Cond, both: Callable[[Cond, Cond], Cond | None]) -> Iterator[Cond]:
+    """The conditions that are a part of both, or of which each has one that joins with the other's."""
+    left, right = (each.parts if isinstance(each, And) else (each,) for each in (a, b))
+    rest = [each for each in right if each not in left]
+    for part in left:
+        if part in right:
+            yield part
+            continue
+        found = next(((each, joined) for each in rest if (joined := both(part, each)) is not None), None)
+        if found is not None:
+            rest.remove(found[0])
+            yield found[1]
+
+
+def _within(root: Expr, number: Symbol) -> Expr:
+    """The expression with each choice of elements made only where their places, if the number is in them, are not
+    below 0.
+    """
+
+    def visit(node: Expr) -> Expr:
+        made = map_parts(node, visit, lambda index: index, lambda cond: cond)
+        if not isinstance(made, Choose) or isinstance(made.test, Compare):
+            return made
+        places = (at for each in elements(made.then) for at in each.at if number in symbols(at))
+        return chosen(algebra.all_of((made.test, *(algebra.le(0, at) for at in places))), made.then, made.other)
+
+    return visit(root)
 
 
 def _of_runs(op: ReduceOp, body: Expr) -> Expr:

@@ -72,6 +72,13 @@ class Taps:
         """The shift of the last tap of a window."""
         return self.pace * (self.window - 1) // self.step
 
+    def shift(self, tap: int, of_class: int) -> int | None:
+        """The place, from `step` times a window's number on, that a tap reads; None where a class has no such tap."""
+        if not self.transposed:
+            return self.dilation * tap - self.pad
+        place = of_class + self.pad - self.dilation * tap
+        return place // self.stride if place % self.stride == 0 else None
+
     @property
     def _least(self) -> int:
         return -((self.dilation * (self.taps - 1) - self.pad) // self.stride)

@@ -11,7 +11,16 @@ from attrs import frozen
 
 from argus.core.walk import symbols
 from argus.kernels.config_names import name_of
-from argus.kernels.nests import long_rows, places, pointwise, reductions, scans, windows
+from argus.kernels.nests import (
+    direct,
+    direct_tiles,
+    long_rows,
+    places,
+    pointwise,
+    reductions,
+    scans,
+    windows,
+)
 from argus.kernels.nests.contraction import convolution_program
 from argus.kernels.nests.fragments import STORED
 from argus.kernels.nests.made import Schedule, template
@@ -106,6 +115,10 @@ def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa:
     return shifted_for(conv, channels, outputs, across, _SIX if filters.dtype == "f32" else 1)
 
 
+def _of_direct(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
+    return direct_tiles.config_for(form, sizes, all_channels=False)
+
+
 _SIX = 6
 """Products of parts of f32 numbers, which are as exact as single precision."""
 
@@ -124,12 +137,14 @@ def _of_products(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN
 
 FAMILIES: tuple[Family, ...] = (
     Family("products", _of_products, None, shares=True, program=product),
+    Family("direct", _of_direct, direct.direct, most_axes=6, join=False),
     Family("convolutions", _of_convolutions, None, most_axes=5, join=False, program=_convolution),
     Family("pointwise", pointwise.config_for, pointwise.pointwise, reduces=False),
     Family("windows", _of_windows, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),
     Family("places", places.config_for, places.places),
     Family("long_rows", long_rows.config_for, long_rows.long_rows, shares=True, rereads=False),
+    Family("direct", direct_tiles.config_for, direct.direct, most_axes=6, join=False),
     Family("reductions", _of_reductions, reductions.reduced, shares=True),
 )
 

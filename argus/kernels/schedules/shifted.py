@@ -174,7 +174,7 @@ def lay_out_filters(conv: Convolution, F: Tensor, parts: Sequence[Tensor], outpu
         window, group, of_class = numbers[:spaces], numbers[spaces], numbers[spaces + 1 :]
         whole = len(F.shape) == spaces + len(("o", "c"))  # or axes of one tap are left out
         places = zip(conv.axes, window, of_class, strict=True)
-        at = [_tap_of(axis, t, a) for axis, t, a in places if whole or axis.taps > 1]
+        at = [tap_of(axis, t, a) for axis, t, a in places if whole or axis.taps > 1]
 
         def place(o: Int, c: Int, g: Int = group, at: Any = at) -> Any:  # noqa: ANN401 reason: coordinates
             if not conv.transposed:
@@ -198,7 +198,7 @@ def _digits(number: Int, extents: Sequence[int]) -> tuple[Int, ...]:
     return tuple(next(found) if each > 1 else 0 * number for each in extents)
 
 
-def _tap_of(axis: Taps, t: Int, of_class: Int) -> Int:
+def tap_of(axis: Taps, t: Int, of_class: Int) -> Int:
     """The tap of a filter at a place of the window, for a class of outputs; -1 if there is none."""
     if not axis.transposed:
         return t

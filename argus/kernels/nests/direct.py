@@ -1,0 +1,220 @@
+"""Convolutions of few channels by FMAs: each thread sums a tile of output channels and places in registers.
+
+A block has the same channels of all places of a tile: filters come from shared memory, a tap of all its channels at a
+time, and are those of all lanes of a warp; inputs come from global memory, a line of rows at a time, from which a
+thread's rows take what each tap needs. Outputs of a transposed convolution with steps are summed class by class, for
+which there are registers of their own, and are stored together.
+"""
+
+# Without `from __future__ import annotations`: kernels are traced with this file.
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+from argus.kernels.nests.direct_tiles import Direct
+from argus.kernels.schedules.shifted import tap_of
+from argus.language import (
+    TV,
+    Fragment,
+    Int,
+    IntLike,
+    Tensor,
+    assume,
+    block_id,
+    ceil_div,
+    copy,
+    cp_async,
+    eq,
+    f32,
+    fma,
+    global_store,
+    ld_global_b16,
+    ld_global_b32,
+    load,
+    loop,
+    shared,
+    sync,
+    unflatten,
+    where,
+    zeros,
+)
+from argus.nests.canonical import Canonical
+from argus.nests.convolution import Taps
+from argus.nests.convolution_forms import ConvolutionForm, convolution_form
+
+_PITCH = 4
+"""Elements between the taps in shared memory."""
+_LARGEST, _LONGEST, _MOST = 1 << 40, 1 << 24, 1 << 30
+"""Elements of a tensor and along an axis, and blocks, so that offsets fit 64 bits, and coordinates 32."""
+_NO_ROWS = Taps(1)
+"""The axis of rows of a convolution over one axis."""
+_UNROLLED = 40
+"""Taps of an iteration."""
+
+
+def direct(form: Canonical, tensors: Mapping[str, Tensor], _: Mapping[str, Any], cfg: Direct) -> None:
+    """Store a convolution of f32 tensors over one to three axes."""
+    (nest,) = form.nests
+    found = convolution_form(nest, {each.type.name: each.type for each in form.parameters})
+    assert found is not None
+    for each in tensors.values():
+        assume(prod(each.shape, start=1) <= _LARGEST)
+        assume(*(extent <= _LONGEST for extent in each.shape if not isinstance(extent, int)))
+    tiles = _Tiles(found, tensors[found.x], tensors[found.f], tensors[nest.output], cfg)
+    tiles.sum()
+    tiles.store()
+
+
+class _Tiles:
+    """The tile of a block, and its sums."""
+
+    def __init__(self, form: ConvolutionForm, X: Tensor, F: Tensor, Y: Tensor, cfg: Direct) -> None:
+        self.conv, self.X, self.Y, self.cfg = form.conv, X, Y, cfg
+        self.flat = len(form.conv.axes) == 1  # rows are of one line
+        *self.outer, self.down, self.across = [*([_NO_ROWS] if self.flat else []), *form.conv.axes]
+        spaces = len(form.conv.axes)
+        *before, channels = Y.shape[:-spaces]
+        *outer, high, wide = [*([1] if self.flat else []), *Y.shape[-spaces:]]
+        _, R, W = cfg.sums().tile
+        counts = [ceil_div(ceil_div(high, self.down.classes), R), ceil_div(ceil_div(wide, self.across.classes), W)]
+        joined = (*before, *outer, ceil_div(channels, cfg.outputs))
+        assume(prod(joined, start=1) <= _MOST)
+        first, *rest = block_id((prod(joined, start=1), *(counts[1:] if self.flat else counts)))
+        self.row, self.column = (0, *rest) if self.flat else rest
+        *numbers, self.o = unflatten(first, joined)
+        self.before, self.at = numbers[: len(before)], numbers[len(before) :]
+        self.n: IntLike = numbers[0] if form.batched else 0
+        self.group: Int | None = numbers[len(before) - 1] if form.grouped else None
+        self.F = F if self.group is None else F[self.group]
+        self.acc = {
+            of_class: zeros(f32, cfg.sums())
+            for of_class in product(range(self.down.classes), range(self.across.classes))
+        }
+        self.together = self.down.taps * self.across.taps <= _UNROLLED or self.across.classes > 1
+
+    def sum(self) -> None:
+        """Sum over channels and taps, of which the kernel loops over those that it does not unroll."""
+        cfg = self.cfg
+        channels = self._channels
+        looped = [axis.window for axis in self.outer] + ([] if self.together else [self.across.taps])
+        depth = channels * prod(looped)
+        assume(depth < _LONGEST)
+        taps = self.down.taps * (self.across.taps if self.together else 1)
+        by = cfg.filters(taps)
+        held = shared(f32, (2, by.tile[0], cfg.outputs + _PITCH))
+
+        def start(i: IntLike) -> None:
+            c, *ts = unflatten(i, (channels, *looped))
+            copy(self._filters(by, c, ts), held[i % 2].tile(by.tile, (0, 0)), via=cp_async, by=by, edge=0)
+            cp_async.commit()
+
+        start(0 * self.o)
+        for i in loop(depth):
+            cp_async.wait(0)
+            sync()
+            start(i + 1)
+            c, *ts = unflatten(i, (channels, *looped))
+            self._add(held[i % 2], c, ts)
+
+    @property
+    def _channels(self) -> IntLike:
+        return self.F.shape[0 if self.conv.transposed else 1]
+
+    def _filters(self, by: TV, c: Int, ts: Sequence[Int]) -> Tensor:
+        """The filters (tap, channel) of an iteration."""
+        conv, cfg = self.conv, self.cfg
+        whole = len(self.F.shape) == len(("o", "c")) + len(conv.axes)
+
+        def place(t: Int, j: Int) -> Any:  # noqa: ANN401 reason: coordinates
+            outer = [tap_of(axis, k, y % axis.classes) for axis, k, y in zip(self.outer, ts, self.at, strict=False)]
+            inner = [t // self.across.taps, t % self.across.taps] if self.together else [t, ts[-1]]
+            known = zip((*outer, *inner), (*self.outer, self.down, self.across), strict=True)
+            taps = [each for each, axis in known if axis.taps > 1 or (whole and axis is not _NO_ROWS)]
+            o = self.o * cfg.outputs + j
+            return (c, o, *taps) if conv.transposed else (o, c, *taps)
+
+        return self.F.gather(by.tile, place, outside=0)
+
+    def _add(self, filters: Tensor, c: Int, ts: Sequence[Int]) -> None:
+        """Add the products of an iteration."""
+        cfg, down = self.cfg, self.down
+        shifts = [s for t in range(down.taps) for a in range(down.classes) if (s := down.shift(t, a)) is not None]
+        least, span = min(shifts), down.step * (cfg.rows - 1) + max(shifts) - min(shifts) + 1
+        columns: dict[Any, list[tuple[int, int]]] = {}
+        if self.together:
+            for t, a in product(range(self.across.taps), range(self.across.classes)):
+                if (s := self.across.shift(t, a)) is not None:
+                    columns.setdefault(s, []).append((t, a))
+        else:
+            columns[_shift(self.across, ts[-1])] = [(0, 0)]
+        for shift, known in columns.items():
+            lines = self._lines(c, ts, least, span, shift)
+            for t2, a2 in known:
+                for t1, a1 in product(range(down.taps), range(down.classes)):
+                    if (s := down.shift(t1, a1)) is not None:
+                        x = self._rows(lines, span, s - least)
+                        tap = filters[t1 * self.across.taps + t2 if self.together else t1]
+                        own = load(tap.tile((cfg.outputs,), (0,)), cfg.sums().axis(0))
+                        acc = self.acc[a1, a2]
+                        acc[:] = fma(own, x, acc)
+
+    def _lines(self, c: Int, ts: Sequence[Int], least: int, span: int, shift: IntLike) -> Fragment:
+        """The inputs (row of a line, column) that the rows of a thread need for one column of taps."""
+        cfg, down, across = self.cfg, self.down, self.across
+
+        def place(h: Int, w: Int) -> Any:  # noqa: ANN401 reason: coordinates
+            line, k = h // span, h % span
+            row = down.step * cfg.rows * (self.row * cfg.lines + line) + k + least
+            column = across.step * (self.column * cfg.width + w) + shift
+            outer = [_outer(axis, y, t) for axis, y, t in zip(self.outer, self.at, ts, strict=False)]
+            channel = c if self.group is None else self.group * self._channels + c
+            return self.n, channel, *outer, *(() if self.flat else (row,)), column
+
+        by, via = cfg.inputs(span), ld_global_b32 if self.X.dtype is f32 else ld_global_b16
+        return load(self.X.gather(by.tile, place, outside=0), by, via=via, edge=0).to(f32)
+
+    def _rows(self, lines: Fragment, span: int, shift: int) -> Fragment:
+        cfg = self.cfg
+
+        def held(r: Int, w: Int) -> tuple[IntLike, ...]:
+            return r // cfg.rows * span + r % cfg.rows * self.down.step + shift, w
+
+        return lines.gather(cfg.sums().axis(1, 2), held)
+
+    def store(self) -> None:
+        """Store the sums of all classes."""
+        rows, columns = self.down.classes, self.across.classes
+        by = self.cfg.sums(rows, columns)
+        found: Any = None
+        for (a1, a2), acc in self.acc.items():
+            own = acc.gather(by, lambda o, r, w: (o, r // rows, w // columns)) if len(self.acc) > 1 else acc
+            if found is None:
+                found = own
+                continue
+            _, r, w = own.index
+            found = where(eq(r % rows, a1) & eq(w % columns, a2), own, found)
+        single = tuple(each for each in global_store if each.vector_bits == self.Y.dtype.bits)
+        into, at = self.Y[(*self.before, slice(None), *self.at)], (self.o, self.row, self.column)
+        if self.flat:
+
+            def in_line(o: Int, w: Int) -> tuple[IntLike, ...]:
+                return o, 0, w
+
+            found = found.gather(by.axis(0, 2), in_line)
+            copy(found.to(self.Y.dtype), into.tile(found.shape, (self.o, self.column)), via=single, edge=0)
+            return
+        copy(found.to(self.Y.dtype), into.tile(by.tile, at), via=single, edge=0)
+
+
+def _shift(axis: Taps, tap: IntLike) -> Any:  # noqa: ANN401 reason: an integer of the kernel
+    """`Taps.shift` of an axis with one class."""
+    return axis.pad - axis.dilation * tap if axis.transposed else axis.dilation * tap - axis.pad
+
+
+def _outer(axis: Taps, y: Int, t: Int) -> Any:  # noqa: ANN401 reason: an integer of the kernel
+    """The coordinate that output y reads at place t of its window."""
+    if not axis.transposed:
+        return axis.stride * y + axis.dilation * t - axis.pad
+    return y // axis.classes + t * axis.pace - axis.lead

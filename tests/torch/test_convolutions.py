@@ -46,3 +46,12 @@ def test_a_transposed_one_with_steps_is_multiplied_by_matrix_units() -> None:
 
     assert difference < 2e-6
     assert (kernels[0], eager) == ("convolutions", 0)
+
+
+def test_groups_are_summed_by_threads() -> None:
+    layers = torch.nn.Conv2d(6, 8, 3, padding=1, groups=2, bias=False)
+
+    difference, kernels, eager = compiled(layers, torch.rand(1, 6, 7, 8))
+
+    assert difference < 2e-6
+    assert (kernels, eager) == (["direct"], 0)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kernelbench_page import cells, merged, page, read
+from benchmarks.kernelbench_page import PAGE, ROWS, cells, merged, page, read
 
 ROW: dict[str, Any] = {
     "level": 1,
@@ -32,6 +32,10 @@ ROW: dict[str, Any] = {
 }
 COUNTED = ROW | {"problem": 33, "proved": False, "eager": {"aten.add.Tensor": "no template computes it"}}
 LOST = {"level": 2, "problem": 3, "name": "Sum_", "error": "it did not finish within 20 s"}
+
+
+def test_the_page_is_what_the_rows_give() -> None:
+    assert PAGE.read_text(encoding="utf-8") == "\n".join(page(read([ROWS]))) + "\n"
 
 
 def test_of_several_rows_most_comparisons_count_with_the_times_of_most_peers() -> None:

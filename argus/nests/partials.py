@@ -29,6 +29,8 @@ HELD = 8 * 48 << 10
 """Elements of a row that the shared memory of a cluster of blocks holds."""
 MANY = 1 << 10
 """Results that keep a GPU busy, so that each can be reduced by one block."""
+MOST_PARTIAL = 1 << 30
+"""Partial results that a tensor in memory is made for, at most."""
 Values = Mapping[str, int]
 """Of sizes, by name."""
 
@@ -88,6 +90,8 @@ def in_parts(nest: Nest, values: Values, *, always: bool = False) -> tuple[Nest,
     kept = _kept(nest, of)
     parts = parts_of(of.axes, kept, values, always=always)
     if parts is None:
+        return (nest,)
+    if (_value(product_of(axis.extent for axis in (*kept, *parts.outer)), values) or 0) > MOST_PARTIAL:
         return (nest,)
     name = f"{nest.output}_parts"
     partial = Nest(name, "f32", (*kept, *parts.outer), Reduce(of.op, parts.inner, placed(of.body, parts.places)))

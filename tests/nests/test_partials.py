@@ -10,8 +10,8 @@ import pytest
 
 from argus.core import algebra
 from argus.nests.evaluate import nest_value
-from argus.nests.nest import Apply, Axis, Constant, Nest, Read, Reduce, ReduceOp
-from argus.nests.partials import in_parts, moments
+from argus.nests.nest import Apply, Axis, Constant, Nest, Read, Reduce, ReduceOp, size
+from argus.nests.partials import MOST_PARTIAL, in_parts, moments
 
 N, C, S = (Axis(name, algebra.const(extent)) for name, extent in (("n", 3), ("c", 2), ("s", 1 << 15)))
 X = Read("X", (N.index, C.index, S.index), "f32")
@@ -52,6 +52,13 @@ def test_what_has_many_results_or_few_elements_is_reduced_at_once() -> None:
     assert in_parts(nest, {}) == (nest,)
     few = Nest("Y", "f32", (N,), Reduce("add", (C,), Read("Z", (N.index, C.index), "f32")))
     assert in_parts(few, {}) == (few,)
+
+
+def test_more_partial_results_than_memory_is_made_for_are_not_kept() -> None:
+    wide, deep = Axis("w", size("K")), Axis("d", algebra.const(64))
+    nest = Nest("Y", "f32", (wide,), Reduce("add", (deep, N), Read("Z", (wide.index, deep.index, N.index), "f32")))
+    assert len(in_parts(nest, {"K": MOST_PARTIAL // 64}, always=True)) == 2
+    assert in_parts(nest, {"K": MOST_PARTIAL // 64 + 1}, always=True) == (nest,)
 
 
 @pytest.mark.parametrize(("length", "nests"), [(1 << 18, 2), (1 << 20, 4)])

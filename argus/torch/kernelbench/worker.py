@@ -118,6 +118,8 @@ def _summary(comparisons: list[Comparison], entries: list[GraphEntry]) -> dict[s
         "eager_errors": [each.eager for each in comparisons],
         "eager_tf32_errors": [each.eager_tf32 for each in comparisons],
         "kernels": len({each.name for entry in entries for each in entry.kernels}),
+        "names": sorted({f"{each.name} {each.config}" for entry in entries for each in entry.kernels}),
+        "not_proved": sorted({each for entry in entries for each in entry.failed}),
         "operators": sorted({each for entry in entries for each in entry.operators}),
         "eager": eager,
         "proved": bool(entries) and not eager,

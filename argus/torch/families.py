@@ -46,8 +46,8 @@ class Family:
     """A template: the schedule of a kernel, or a program of several.
 
     most_axes: of the domains that it takes. join: axes that all reads run through become one.
-    shares: it computes a reduction once for all elements of the output that it is for. rereads: it reads long rows from
-    memory for each of several passes. reduces: it is for nests with reductions, or for those without.
+    shares: it computes a reduction once for all elements of the output that it is for. reduces: it is for nests with
+    reductions, or for those without. before: a template for some of the same forms and sizes, which is tried first.
     """
 
     name: str
@@ -56,9 +56,9 @@ class Family:
     most_axes: int = MOST_AXES
     join: bool = True
     shares: bool = False
-    rereads: bool = True
     reduces: bool = True
     program: Callable[[Canonical, Any, str], Template | ProgramTemplate] | None = None
+    before: Family | None = None
 
 
 def _of_reductions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
@@ -135,6 +135,7 @@ def _of_products(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN
     return None if found is None else config_of(form, found, sizes)
 
 
+LONG_ROWS = Family("long_rows", long_rows.config_for, long_rows.long_rows)
 FAMILIES: tuple[Family, ...] = (
     Family("products", _of_products, None, shares=True, program=product),
     Family("direct", _of_direct, direct.direct, most_axes=6, join=False),
@@ -143,9 +144,8 @@ FAMILIES: tuple[Family, ...] = (
     Family("windows", _of_windows, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),
     Family("places", places.config_for, places.places),
-    Family("long_rows", long_rows.config_for, long_rows.long_rows, shares=True, rereads=False),
     Family("direct", direct_tiles.config_for, direct.direct, most_axes=6, join=False),
-    Family("reductions", _of_reductions, reductions.reduced, shares=True),
+    Family("reductions", _of_reductions, reductions.reduced, shares=True, before=LONG_ROWS),
 )
 
 
@@ -153,8 +153,9 @@ def candidates(family: Family, form: Canonical, sizes: Mapping[str, int]) -> tup
     """The kernels to try at these sizes; none where the template is for other nests."""
     if any(each.type.dtype not in STORED for each in form.parameters):
         return ()
+    first = () if family.before is None else candidates(family.before, form, sizes)
     config = family.plan(form, sizes)
-    return () if config is None else (candidate(family, form, config),)
+    return first if config is None else (*first, candidate(family, form, config))
 
 
 def candidate(family: Family, form: Canonical, config: Any) -> Candidate:  # noqa: ANN401 reason: each family's own

@@ -24,7 +24,7 @@ from argus.nests.work import multiplies
 from argus.ops.call_path import Candidate
 from argus.runtime.kernel_cache import build_ahead, verify_cached, verify_program_cached
 from argus.torch.compiled import KernelStep, Step, form_of
-from argus.torch.families import FAMILIES, Family, candidates
+from argus.torch.families import FAMILIES, LONG_ROWS, Family, candidates
 from argus.torch.lowering import SMALL, lowered
 from argus.torch.report import KernelEntry
 from argus.torch.steps import EagerStep, Lowered, NestStep, Tensor
@@ -124,7 +124,8 @@ class Planner:
         found = [each for each in reductions(*(nest.body for nest in step.nests)) if reductions(each.body)]
         lengths = [product_of(axis.extent for axis in each.axes) for each in found]
         known = [each for each in lengths if all(symbol.name in self.hints for symbol in symbols(each))]
-        return step.family.rereads and any(int(computed(each, self.hints)) >= LONG for each in known)
+        held = self.kernels[step.nests[0].output].name.startswith(LONG_ROWS.name)
+        return not held and any(int(computed(each, self.hints)) >= LONG for each in known)
 
     def _apart(self, step: NestStep | EagerStep, merged: Mapping[str, Nest]) -> Nest | None:
         """The nest of a step; None of one that is no nest any more, which others are not moved across."""

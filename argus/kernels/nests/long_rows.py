@@ -27,11 +27,11 @@ _LARGEST, _MOST_ROWS = 1 << 40, 1 << 27
 """Elements of a tensor, so that offsets in bytes fit 64 bits; rows, of which a grid has a cluster each."""
 _SHORTEST = 1 << 15
 """Elements that the registers of one block hold."""
-_BYTES, _BYTES_OF_SEVERAL = 220 << 10, 72 << 10
-"""Of the shared memory of a block, and of each of three that a multiprocessor has."""
-_MOST_BLOCKS, _MOST_THREADS = 8, 1024
-_EACH, _TOGETHER = 24, 16
-"""Elements of a thread, about, and those that it computes at a time."""
+_BYTES, _BYTES_OF_SEVERAL = 220 << 10, 36 << 10
+"""Of the shared memory of a block, and of each of six that a multiprocessor has."""
+_MOST_BLOCKS, _MOST_THREADS = 8, 512
+_EACH, _TOGETHER = 32, 16
+"""Elements of a thread, at least, and those that it computes at a time."""
 Kind = Literal["row", "column", "one"]
 """What a read is of: elements of the rows in their places, numbers of the columns, or one number for a row."""
 
@@ -91,19 +91,12 @@ def _config(length: int, wide: int, bytes_of: int) -> Rows | None:
     blocks = next(fitting, _MOST_BLOCKS)
     own = -(-length // blocks)
     threads = min(_MOST_THREADS, max(128, power_of_two(-(-own // _EACH))))
-    together = max(1, _TOGETHER // vector)
-    while together > 1 and 8 * _rounded(own, threads * vector * together) > 9 * own:
-        together //= 2
-    width = _rounded(own, threads * vector * together)
-    whole = length == blocks * width
-    steps = width // (threads * vector)
-    found = Rows(threads, 1, vector, steps, staged=True, blocks=blocks, whole=whole, together=together)
-    return found if width * bytes_of <= _BYTES else None
-
-
-def _rounded(number: int, to: int) -> int:
-    """The least multiple that is at least the number."""
-    return -(-number // to) * to
+    vectors = -(-own // (threads * vector))
+    parts = -(-vectors * vector // _TOGETHER)
+    together = -(-vectors // parts)
+    whole = length == blocks * threads * vector * together * parts
+    found = Rows(threads, 1, vector, parts * together, staged=True, blocks=blocks, whole=whole, together=together)
+    return found if found.width * bytes_of <= _BYTES else None
 
 
 def long_rows(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Rows) -> None:

@@ -54,7 +54,7 @@ class Pointwise:
 
     threads: int = 256
     vector: int = 4
-    steps: int = 2
+    steps: int = 1
     in_order: bool = True
     target = sm_90a
 
@@ -83,8 +83,7 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Pointwise | None:
     threads = 256
     while threads > 32 and threads * vector >= 2 * last:
         threads //= 2
-    steps = 2 if threads * vector < last else 1
-    return Pointwise(threads, vector, steps, may_be_in_order([*outer, last]))
+    return Pointwise(threads, vector, in_order=may_be_in_order([*outer, last]))
 
 
 def pointwise(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Pointwise) -> None:

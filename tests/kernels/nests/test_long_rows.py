@@ -28,7 +28,7 @@ def config_of(case: Case, length: int) -> tuple[int, bool, int] | None:
     ("length", "expected"),
     [
         (1 << 15, None),  # registers hold it
-        (65535, (4, False, 1 << 16)),
+        (65535, (8, False, 1 << 15)),
         (1 << 18, (8, True, 1 << 17)),
         (393216, (8, True, 196608)),
         (1 << 19, None),  # too long for eight blocks

@@ -23,7 +23,7 @@ from benchmarks.families.nests import Function, Given, NestCase, normed, one_nes
 A, B, S = (Axis(name, size(name.upper())) for name in ("a", "b", "s"))
 _X = read("X", A.index, B.index)
 _ELEMENTS = (
-    Pointwise(256, 4, 1),
+    Pointwise(256, 4, 2),
     Pointwise(256, 4, 4),
     Pointwise(512, 4, 2),
     Pointwise(512, 4, 4),
@@ -32,7 +32,7 @@ _ELEMENTS = (
     Pointwise(128, 4, 4),
     Pointwise(128, 4, 8),
 )
-_FEW = (Pointwise(256, 4, 1), Pointwise(256, 4, 4), Pointwise(128, 4, 4), Pointwise(512, 4, 2))
+_FEW = (Pointwise(256, 4, 2), Pointwise(256, 4, 4), Pointwise(128, 4, 4), Pointwise(512, 4, 2))
 _COLUMNS = (
     Reductions(256, 32, 1, 8, columns=True, in_order=False),
     Reductions(256, 32, 1, 8, columns=True),

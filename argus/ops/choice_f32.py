@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
-from math import ceil
+
+from attrs import evolve
 
 from argus.kernels import few_rows, gemm_f32, gemm_f32_at_once, gemm_fma, several_rows
 from argus.kernels.config_names import name_of
-from argus.kernels.cost_sm_90a import PROCESSORS
 from argus.kernels.gemm_fma import Fma
 from argus.kernels.schedules.parts import Parts
+from argus.kernels.schedules.parts_at_once import AtOnce
 from argus.ops.call_path import Traced, torch
+from argus.ops.times_f32 import Config, microseconds
 
 PRODUCTS = {"highest": 6, "high": 3, "medium": 1}
 """Products of parts, by torch's word for the precision: as exact as sums in f32, or with 16 or 8 bits of operands."""
@@ -28,17 +30,23 @@ _WHOLE = 4
 """Elements in 16 bytes."""
 _LONG, _SHORT = 2048, 768
 """K from which a block has a row of the matrix with many, and from which a warp reads 1024 elements at a time."""
+_SEVERAL = {8: "several_steps2", 16: "several_rows2"}
+"""Configurations of `argus.kernels.several_rows`, by the most rows that each is for."""
+_TWO, _MANY = 2, 2048
+"""Rows up to which a block has one row of the other matrix, and rows of that one for which warps have several."""
 _TILES = ((256, 3, (1, 2)), (256, 3, (1,)), (128, 4, (1,)))
 """Rows of a tile, stages for six products, and the cluster."""
-_CHUNKS = (0, 512, 1024, 2048, 4096, 8192, 16384)
-_STEP, _TILE = {256: 1.95, 128: 1.0}, {256: 4.0, 128: 2.4}
-"""Microseconds of six products of 32 of K of a tile, and of a tile besides (`benchmarks/f32_h200.py speed`)."""
-_ODD = {256: 1.12, 128: 1.35}
-"""Times as long, where rows are no multiples of 16 bytes."""
-_FMAS = {4: 0.62, 2: 0.33}
-"""Microseconds of a stage of a tile by plain FMAs, by rows of a thread."""
-_LAUNCH, _BANDWIDTH = 2.3, 3.3e6
-"""Microseconds of a launch, and bytes that are moved in one."""
+_LOW, _EXACT = 128, 6
+"""Rows of a tile of which registers hold what sums lose, and products that are as exact as sums in f32."""
+_CHUNKS = (0, 256, 512, 1024, 2048, 4096, 8192, 16384)
+_SHORTEST_CHUNK = 128
+"""Of schedules that begin soon."""
+_LARGE = 1 << 20
+"""Elements of C from which on SGEMM is a chain of FMAs for each, or two, so that sums of stages are more exact as they
+are; of fewer, it adds short chains, which only compensated sums are as exact as.
+"""
+_SHORT_CHAIN, _FEW_STAGES = 64, 128
+"""K of a chain of FMAs that is as exact as SGEMM of badly scaled operands, and K of which a sum has four stages."""
 
 
 def precision_of(dtype: object) -> str:
@@ -58,45 +66,59 @@ def candidates(
     if few is not None:
         return (few,)
     wide = not any(each % _WHOLE for each in (*rows.values(), n))
-    z = batch[0] if batch else 1
-    configs: list[Parts | Fma] = [*_configs(PRODUCTS[precision], wide=wide, chunked=not batch, k=k)]
-    configs += () if batch else gemm_fma.CONFIGS.values()
+    z, products = batch[0] if batch else 1, PRODUCTS[precision]
+    compensated = products == _EXACT and z * m * n < _LARGE
+    fmas = not batch and (not compensated or k <= _SHORT_CHAIN)
+    configs: list[Config] = [*_fmas(wide=wide, k=k)] if fmas else []
+    if not compensated or k > _SHORT_CHAIN or batch:
+        configs += _parts(products, wide=wide, chunked=not batch, k=k, compensated=compensated)
+        configs += _at_once(wide=wide, k=k, chunked=not batch) if compensated else ()
     return (name_of(min(configs, key=lambda each: microseconds(each, z, m, n, k))),)
 
 
 def _few(m: int, n: int, k: int) -> str | None:
     """The configuration that multiplies few rows of A, or of B, by plain FMAs; None where there are more."""
-    count = min(m, n)
-    if count > few_rows.MOST or (count > 1 and k < _LONG):
+    count, many = min(m, n), max(m, n)
+    if count > 1 and k < _LONG:
+        return None
+    first = f"{FEW if m <= n else FEW_COLUMNS}{count}_"
+    if count > _TWO and many >= _MANY and k % _WHOLE == 0:
+        several = next((name for most, name in _SEVERAL.items() if count <= most), None)
+        return None if several is None else first + several
+    if count > few_rows.MOST:
         return None
     reading = few_rows.LONG if k >= _LONG else few_rows.SHORT if k >= _SHORT else few_rows.SHORTEST
-    return f"{FEW if m <= n else FEW_COLUMNS}{count}_{reading}{'' if k % _WHOLE else '_wide'}"
+    return f"{first}{reading}{'' if k % _WHOLE else '_wide'}"
 
 
-def _configs(products: int, *, wide: bool, chunked: bool, k: int) -> Iterator[Parts]:
+def _parts(products: int, *, wide: bool, chunked: bool, k: int, compensated: bool) -> Iterator[Parts]:
     for (bm, stages, cluster), chunk in product(_TILES, _CHUNKS):
-        if chunk and (not chunked or chunk >= k or cluster != (1,)):
+        if chunk and (not chunked or chunk >= k or bm != _LOW):
             continue
         bk = 64 if products == 1 else 32
         deep = stages * 3 * 32 // (Parts(products).parts * bk)
-        yield Parts(products, bm, bk=bk, stages=min(deep, 8), chunk=chunk, cluster=cluster, wide=wide)
+        made = Parts(products, bm, bk=bk, stages=min(deep, 8), chunk=chunk, cluster=cluster, wide=wide)
+        if not compensated or k <= _FEW_STAGES:
+            yield made
+        elif bm == _LOW:
+            yield evolve(made, compensated=True)
 
 
-def microseconds(config: Parts | Fma, z: int, m: int, n: int, k: int) -> float:
-    """The modelled time of z products."""
-    if isinstance(config, Fma):
-        waves = ceil(ceil(m / config.rows) * ceil(n / config.rows) / PROCESSORS)
-        return _LAUNCH + waves * ceil(k / config.bk) * _FMAS[config.each]
-    across = config.cluster[-1]
-    chunks = ceil(k / config.chunk) if config.chunk else 1
-    tiles = z * ceil(m / config.bm) * ceil(n / config.bn / across) * across * chunks
-    step = _STEP[config.bm] * config.products / max(PRODUCTS.values()) * config.bk / 32
-    step *= 1.0 if config.wide else _ODD[config.bm]
-    multiplying = ceil(tiles / PROCESSORS) * (ceil((config.chunk or k) / config.bk) * step + _TILE[config.bm])
-    stored = 4 * z * m * n / _BANDWIDTH
-    added = _LAUNCH + (chunks + 1) * stored if config.chunk else 0.0
-    splitting = 2 * _LAUNCH + (4 + 2 * config.parts) * z * (m + n) * k / _BANDWIDTH
-    return splitting + max(multiplying, stored) + added
+def _at_once(*, wide: bool, k: int, chunked: bool) -> Iterator[AtOnce]:
+    for each in _chunks(k) if chunked else (0,):
+        yield AtOnce(chunk=each, wide=wide, compensated=True)
+    if chunked and k > _SHORT_CHAIN:
+        yield AtOnce(bk=16, chunk=64, wide=wide)
+
+
+def _fmas(*, wide: bool, k: int) -> Iterator[Fma]:
+    vector = _WHOLE if wide else 1
+    return (Fma(each, chunk=chunk, vector=vector) for each, chunk in product((4, 2), _chunks(k)))
+
+
+def _chunks(k: int) -> Iterator[int]:
+    """Those that divide K, and 0."""
+    return (each for each in (_SHORTEST_CHUNK, *_CHUNKS) if each < k)
 
 
 def instance(family: str, config: str) -> Traced | None:

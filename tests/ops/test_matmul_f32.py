@@ -14,6 +14,7 @@ import argus
 from argus.core.diagnostic import ArgusError
 from argus.kernels.config_names import config_of
 from argus.kernels.schedules.parts import Parts
+from argus.kernels.schedules.parts_at_once import AtOnce
 from argus.ops.choice_f32 import candidates, instance, precision_of
 
 
@@ -92,19 +93,33 @@ def test_rows_that_are_no_multiples_of_16_bytes_are_loaded_one_by_one() -> None:
 
 
 def test_long_sums_of_few_tiles_are_divided() -> None:
-    assert config_of(chosen("gemm_nn_f32", 256, 256, 524288, b=True), (Parts,)).chunk > 0
-    assert config_of(chosen("bmm_nn_f32", 2, 256, 256, 524288, b=True), (Parts,)).chunk == 0
+    assert config_of(chosen("gemm_nn_f32", 256, 256, 524288, b=True), (AtOnce,)).chunk > 0
+    assert config_of(chosen("bmm_nn_f32", 2, 256, 256, 524288, b=True), (AtOnce,)).chunk == 0
 
 
 def test_few_rows_are_for_plain_fmas() -> None:
     assert chosen("gemm_nt_f32", 2048, 1, 1 << 20) == "few_columns_1_block_a_row_wide"
     assert chosen("gemm_nt_f32", 1, 301, 301) == "few_rows_1_warp_a_short_row"
-    assert chosen("gemm_nt_f32", 3, 4096, 4096) == "few_rows_3_block_a_row_wide"
+    assert chosen("gemm_nt_f32", 2, 4096, 4096) == "few_rows_2_block_a_row_wide"
+    assert chosen("gemm_nt_f32", 4, 4096, 4096) == "few_rows_4_several_steps2"
+    assert chosen("gemm_nt_f32", 4096, 16, 4096) == "few_columns_16_several_rows2"
+    assert chosen("gemm_nt_f32", 4, 4096, 4095) == "few_rows_4_block_a_row"
+    assert chosen("gemm_nt_f32", 17, 4096, 4096).startswith("atonce")
 
 
-def test_small_products_are_one_launch() -> None:
-    assert chosen("gemm_nn_f32", 256, 256, 256, b=True) in ("fma", "fma_each2")
-    assert chosen("bmm_nn_f32", 4, 256, 256, 256, b=True).startswith("parts")
+def test_sums_that_sgemm_makes_of_short_chains_are_compensated() -> None:
+    for n, made in ((512, AtOnce), (768, AtOnce), (2048, Parts)):
+        config = config_of(chosen("gemm_nn_f32", n, n, n, b=True), (made,))
+        assert config.compensated == (n * n < 1 << 20)
+    assert config_of(chosen("bmm_nn_f32", 2, 256, 256, 1024, b=True), (AtOnce,)).compensated
+    assert not config_of(chosen("bmm_nn_f32", 32, 512, 512, 512, b=True), (Parts,)).compensated
+
+
+def test_small_products_are_chunks_of_four_stages_or_fmas_of_short_chains() -> None:
+    assert chosen("gemm_nn_f32", 256, 256, 256, b=True) == "atonce_bk16_chunk64"
+    assert chosen("gemm_nn_f32", 256, 256, 64, b=True).startswith("fma")
+    assert chosen("gemm_nn_f32", 255, 255, 64, b=True).startswith("fma")
+    assert chosen("gemm_nn_f32", 256, 256, 256, b=True, precision="high").startswith("fma")
 
 
 def test_an_unknown_schedule_is_refused() -> None:

@@ -23,6 +23,11 @@ EDITS = {
     "integers of any size": ((PROMISE, ""),),
     "one that f32 rounds to the next": (("< 1 << 24))", "<= 1 << 24))"),),
     "a sum that f32 rounds": (("(x == z,", "(x == z + 1.0,"), ("elements(Z)(r), 1", "elements(Z)(r) + 1, 1")),
+    "one rounded once more": (
+        ("(x == z,", "(x == x.to(bf16).to(f32),"),
+        ("(r) == elements(Z)(r), 1, 0", "(r) == elements(X)(r), 1, 0"),
+        ("assert_equals, ", "assert_equals, bf16, "),
+    ),
     "in bf16": (
         ("edge=0).to(f32)", "edge=0).to(f32).to(bf16)"),
         ("0.0), Y", "0.0).to(f32), Y"),

@@ -48,6 +48,8 @@ _EXACT = ("abs", "ceil", "floor", "max", "min", "neg", "round", "sign")
 
 def as_float(of: Expr, dtype: DType, holds: Holds) -> Expr:
     """A value as a number of a type of floats: itself, but rounded if it is of integers that the type may not have."""
+    if isinstance(of, Fn) and of.name.startswith(ROUNDED):
+        return of if dtype == f32 or of.name == _name(dtype) else fn(_name(dtype), of)
     return of if not _of_integers(of) or _is_exact(of, whole_numbers((dtype,)) - 1, holds) else fn(_name(dtype), of)
 
 
@@ -69,8 +71,8 @@ def _name(dtype: DType) -> str:
 
 
 def _of_integers(of: Expr) -> bool:
-    """Whether a value is computed of integers alone, and is not rounded yet; a literal is one that its type has."""
-    return not (isinstance(of, Fn) and of.name.startswith(ROUNDED)) and _kinds(of) == _INTEGERS
+    """Whether a value is computed of integers alone; a literal is one that its type has."""
+    return _kinds(of) == _INTEGERS
 
 
 _INTEGERS = frozenset(("integer",))

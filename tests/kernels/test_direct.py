@@ -51,9 +51,15 @@ CASES: dict[str, tuple[Convolution, Direct]] = {
     "transposed steps and gaps": (of(turned(3, 2, 2, 1)), Direct(8, 1, 2)),
     "transposed steps and gaps, three axes": (of(*[turned(3, 2, 2, 1)] * 3), Direct(4, 2, 2)),
     "transposed steps of five and gaps": (of(turned(3, 5, 2, 1), turned(3, 5, 2, 1)), Direct(2, 1, 2)),
+    "transposed groups, three axes": (of(*[turned(3, 2, pad=1)] * 3, groups=2), Direct(4, 2, 2)),
     "transposed groups": (of(turned(3, 2, 2, 1), turned(5, 3, 1, 2), groups=4), Direct(4, 2, 2)),
 }
-SLOW = {"transposed steps of five and gaps", "transposed steps, three axes", "transposed steps and gaps, three axes"}
+SLOW = {
+    "transposed groups, three axes",
+    "transposed steps of five and gaps",
+    "transposed steps, three axes",
+    "transposed steps and gaps, three axes",
+}
 
 
 def form_of(conv: Convolution, inputs: int | None = None) -> Canonical:

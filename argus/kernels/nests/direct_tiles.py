@@ -15,8 +15,8 @@ from argus.nests.convolution_forms import ConvolutionForm, convolution_form
 _WARP = 32
 _WARPS = 8
 """Of a block."""
-_FEW = 8
-"""Channels of inputs, of which matrix units would multiply as many zeros and more."""
+_FEW, _FEW_OF_CLASSES = 8, 32
+"""Channels of inputs up to which FMAs are faster than matrix units, and of transposed convolutions with steps."""
 _WORTH = {32: 1.0, 16: 1.12, 8: 1.2}
 """What a column costs by the lanes along a row, whose loads are in as many pieces as a warp has rows."""
 _SUMS = 64
@@ -100,7 +100,8 @@ def config_for(form: Canonical, sizes: Mapping[str, int], *, all_channels: bool 
 
 def _is_for_matrix_units(form: ConvolutionForm, channels: int) -> bool:
     gaps = any(axis.classes > 1 and axis.dilation > 1 for axis in form.conv.axes)
-    return channels > _FEW and form.batched and not form.grouped and not gaps
+    few = _FEW_OF_CLASSES if any(axis.classes > 1 for axis in form.conv.axes) else _FEW
+    return channels > few and form.batched and not form.grouped and not gaps
 
 
 def direct_for(form: ConvolutionForm, outputs: int, places: list[int]) -> Direct:

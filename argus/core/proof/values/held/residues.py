@@ -65,8 +65,9 @@ def _equal(
     cases: bool,
 ) -> bool:
     if not left:
-        told = (known.in_digits(known.simplified(each)) for each in sides)
-        return known.equal(*(_spelled(each, frozenset(quotients)) for each in told), cases=cases)
+        told = [known.in_digits(known.simplified(each)) for each in sides]
+        ways = [[_spelled(each, beside) for each in told] for beside in (frozenset(quotients), None)]
+        return any(known.equal(*each, cases=cases) for each in (ways if ways[0] != ways[1] else ways[:1]))
     (symbol, modulus), *rest = left
     if modulus > most:
         return False

@@ -7,7 +7,7 @@ from hashlib import sha256
 from math import prod
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core.walk import symbols
 from argus.kernels.config_names import name_of
@@ -21,17 +21,18 @@ from argus.kernels.nests import (
     scans,
     windows,
 )
-from argus.kernels.nests.contraction import convolution_program
+from argus.kernels.nests.contraction import FoundConvolution, convolution_and_work, convolution_program
 from argus.kernels.nests.fragments import STORED
-from argus.kernels.nests.made import Schedule, template
+from argus.kernels.nests.made import Schedule, has_own_integers, template
 from argus.kernels.nests.products import product
 from argus.kernels.schedules.shifted import shifted_for
 from argus.language import ProgramTemplate, Template
 from argus.nests.affine import computed
 from argus.nests.canonical import MOST_AXES, Canonical
-from argus.nests.convolution import Convolution, convolution_of
-from argus.nests.nest import Apply, Axis, Read, Select, TensorType
+from argus.nests.convolution import convolution_of
+from argus.nests.nest import Apply, Axis, Expr, Nest, Read, Reduce, Select
 from argus.nests.products import product_of_matrices
+from argus.nests.rewrite import operands, reads, symbols_of
 from argus.nests.rewrite import reductions as terms
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate, Traced
@@ -92,27 +93,64 @@ _FEW = 64
 """Products that a thread sums by itself."""
 
 
-def _as_convolution(form: Canonical) -> tuple[Convolution, list[TensorType]] | None:
-    """The convolution, and the types of its inputs, filters and output."""
+def _as_convolution(form: Canonical) -> FoundConvolution | None:
+    """The convolution from whose elements a nest computes its own, each from one."""
     types = {each.type.name: each.type for each in form.parameters}
-    found = convolution_of(form.nests[0], types) if len(form.nests) == 1 else None
+    nest, sums = form.nests[0], terms(*(nest.body for nest in form.nests))
+    found = convolution_of(evolve(nest, body=sums[0]), types) if len(form.nests) == len(sums) == 1 else None
     if found is None:
         return None
     conv, *operands = found
     if conv.groups > 1 or any(axis.classes > 1 and axis.dilation > 1 for axis in conv.axes):
         return None  # those are not proved
-    return conv, [types[each] for each in (*operands, form.nests[0].output)]
+    if sums[0] is not nest.body and (conv.classes > 1 or has_own_integers(form) or not _is_proved(nest, sums[0])):
+        return None
+    return FoundConvolution(conv, sums[0], [types[each] for each in (*operands, nest.output)])
+
+
+_MOST_USES = 3
+"""Of the sums in the work of a convolution, which proofs state for each product of parts."""
+
+
+def _is_proved(nest: Nest, sums: Reduce) -> bool:
+    """Whether work on the sums of a convolution is proved: it uses them a few times, and reads by the channel alone."""
+    if _uses(nest.body, sums) > _MOST_USES:
+        return False
+    inner, channel = {axis.symbol for axis in sums.axes}, {nest.domain[1].symbol}
+    beside = (symbols_of(each) for each in reads(nest.body) if not symbols_of(each) & inner)
+    return all({symbol for symbol in each if symbol.kind != "size"} <= channel for each in beside)
 
 
 def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
     found = _as_convolution(form)
     if found is None:
         return None
-    conv, (_, filters, output) = found
+    if found.sums is not form.nests[0].body and _of_direct(_without_work(form, found), sizes) is not None:
+        return None  # fewer products by themselves are faster
+    conv, (_, filters, output) = found.conv, found.types
     one, other = (int(computed(extent, sizes)) for extent in filters.shape[:2])
     channels, outputs = (one, other) if conv.transposed else (other, one)
     across = int(computed(output.shape[-1], sizes))
     return shifted_for(conv, channels, outputs, across, _SIX if filters.dtype == "f32" else 1)
+
+
+def _uses(body: Expr, sums: Reduce) -> int:
+    """How often a sum occurs in what is computed of it, written out."""
+    known: dict[int, int] = {id(sums): 1}
+
+    def count(expr: Expr) -> int:
+        if id(expr) not in known:
+            known[id(expr)] = sum(map(count, operands(expr)))
+        return known[id(expr)]
+
+    return count(body)
+
+
+def _without_work(form: Canonical, found: FoundConvolution) -> Canonical:
+    """The form of the convolution alone."""
+    used = {each.name for each in found.types}
+    parameters = tuple(each for each in form.parameters if each.type.name in used)
+    return evolve(form, nests=(evolve(form.nests[0], body=found.sums),), parameters=parameters)
 
 
 def _of_direct(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
@@ -126,8 +164,9 @@ _SIX = 6
 def _convolution(form: Canonical, config: Any, name: str) -> ProgramTemplate:  # noqa: ANN401 reason: its own type
     found = _as_convolution(form)
     assert found is not None
-    conv, types = found
-    return convolution_program(conv, form.nests[0], types, {"": config}, name)
+    if found.sums is not form.nests[0].body:
+        return convolution_and_work(form, found, config, name)
+    return convolution_program(found.conv, form.nests[0], found.types, {"": config}, name)
 
 
 def _of_products(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
@@ -139,7 +178,7 @@ LONG_ROWS = Family("long_rows", long_rows.config_for, long_rows.long_rows)
 FAMILIES: tuple[Family, ...] = (
     Family("products", _of_products, None, shares=True, program=product),
     Family("direct", _of_direct, direct.direct, most_axes=6, join=False),
-    Family("convolutions", _of_convolutions, None, most_axes=5, join=False, program=_convolution),
+    Family("convolutions", _of_convolutions, None, most_axes=5, join=False, shares=True, program=_convolution),
     Family("pointwise", pointwise.config_for, pointwise.pointwise, reduces=False),
     Family("windows", _of_windows, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),

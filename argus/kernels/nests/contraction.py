@@ -5,11 +5,16 @@
 # Reason: parameters are annotated with tensors of a variable type, by which one text serves all axes.
 # Without `from __future__ import annotations`: kernels are traced with this file, and annotations name variables.
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+from attrs import frozen
 
 from argus.kernels.nests.claims import claim
 from argus.kernels.nests.fragments import TYPES
+from argus.kernels.nests.made import program_template, sizes_of, specs_of
+from argus.kernels.nests.tails import NestTail
 from argus.kernels.schedules.parts_claims import rounded_product
 from argus.kernels.schedules.shifted import (
     Laying,
@@ -22,8 +27,10 @@ from argus.kernels.schedules.shifted import (
 )
 from argus.kernels.signatures import of_tensors
 from argus.language import Int, ProgramTemplate, Tensor, bf16, ceil_div, f32, kernel, program, workspace
+from argus.nests.canonical import Canonical
 from argus.nests.convolution import Convolution, nest_of_sizes
-from argus.nests.nest import Nest, TensorType
+from argus.nests.nest import Nest, Reduce, TensorType
+from argus.nests.rewrite import reads, symbols_of
 
 
 def convolution(conv: Convolution, dtype: str, configs: Mapping[str, Shifted]) -> ProgramTemplate:
@@ -63,7 +70,54 @@ def convolution_program(
     return program(configs=configs)(function)
 
 
-def _launches(conv: Convolution, X: Tensor, F: Tensor, Y: Tensor, cfg: Shifted) -> None:
+@frozen
+class FoundConvolution:
+    """The convolution within a nest. sums: its reduction. types: of inputs, filters and output."""
+
+    conv: Convolution
+    sums: Reduce
+    types: Sequence[TensorType]
+
+
+def convolution_and_work(form: Canonical, found: FoundConvolution, config: Shifted, name: str) -> ProgramTemplate:
+    """The program of a nest that computes its elements from those of a convolution with one class and group."""
+    products = config.products
+
+    def of_parts(x: Any, y: Any) -> Any:  # noqa: ANN401 reason: values of formulas
+        return rounded_product(x, y, products)
+
+    multiply = of_parts if found.types[0].dtype == "f32" else None
+    return program_template(form, partial(launches_and_work, found), config, name, multiply)
+
+
+def launches_and_work(
+    found: FoundConvolution, form: Canonical, tensors: Mapping[str, Tensor], _: Mapping[str, Any], cfg: Shifted
+) -> None:
+    """The launches of the convolution, the last of which computes the nest's elements from its sums."""
+    nest, result, specs = form.nests[0], found.types[2].name, specs_of(form)
+    inner = {axis.symbol for axis in found.sums.axes}
+    beside = {each.tensor for each in reads(nest.body) if not symbols_of(each) & inner}
+    names = (result, *(each for each in specs if each in beside))
+
+    def tail(named: Mapping[str, Tensor]) -> NestTail:
+        n, o, *between, last = nest.domain
+        return NestTail(nest.body, found.sums, o, last, (n, *between), named, sizes_of(form, named), wide=False)
+
+    x, f, y = (tensors[each.name] for each in found.types)
+    _launches(found.conv, x, f, y, cfg, _Work(tail, {each: (tensors[each], specs[each]) for each in names}))
+
+
+@frozen
+class _Work:
+    """What becomes of sums. tail: by the tensors of the launch that stores them. tensors: the result, and what is read
+    beside, by name, with their annotations.
+    """
+
+    tail: Callable[[Mapping[str, Tensor]], NestTail]
+    tensors: Mapping[str, tuple[Tensor, Any]]
+
+
+def _launches(conv: Convolution, X: Tensor, F: Tensor, Y: Tensor, cfg: Shifted, work: _Work | None = None) -> None:
     """Lay out inputs and filters, multiply, and join classes of outputs."""
     own = X.dtype
     element, many, parts = bf16 if own is f32 else own, conv.groups * conv.classes, range(cfg.parts)
@@ -100,6 +154,18 @@ def _launches(conv: Convolution, X: Tensor, F: Tensor, Y: Tensor, cfg: Shifted) 
     lay_filters = kernel(of_tensors(filters, of_f | of_q, Laying, "outputs"))
     lay_inputs(X, *p.values(), cfg=Laying(cfg), channels=channels)
     lay_filters(F, *q.values(), cfg=Laying(cfg), outputs=outputs)
+    if work is not None:
+        assert many == 1
+
+        def multiply_and_work(*tensors: Tensor, cfg: Shifted) -> None:
+            operands, own = tensors[: 2 * cfg.parts], tensors[2 * cfg.parts :]
+            tail = work.tail(dict(zip(work.tensors, own, strict=True)))
+            sum_shifted(conv, operands[: cfg.parts], operands[cfg.parts :], own[0], cfg, tail)
+
+        given = {name: spec for name, (_, spec) in work.tensors.items()}
+        launch = kernel(of_tensors(multiply_and_work, of_p | of_q | given, Shifted))
+        launch(*p.values(), *q.values(), *(each for each, _ in work.tensors.values()), cfg=cfg)
+        return
     if many == 1:
         kernel(of_tensors(multiply, of_p | of_q | of_r, Shifted))(*p.values(), *q.values(), Y, cfg=cfg)
         return

@@ -29,6 +29,7 @@ from argus.language import (
 from argus.nests.affine import computed
 from argus.nests.nest import Axis, Expr, Read, Reduce
 from argus.nests.rewrite import reads, symbols_of
+from argus.nests.terms import names_in
 
 _ONE_ELEMENT = {f32: ld_global_b32, bf16: ld_global_b16, f16: ld_global_b16}
 
@@ -85,22 +86,30 @@ class _Part:
         tensor, used = self.of.tensors[read.tensor], {each.name for each in symbols_of(read)}
         axes = [k for k, axis in enumerate((self.of.rows, self.of.columns)) if axis.name in used]
         named = [(self.of.rows, self.of.columns)[k] for k in axes]
-        extents: list[Any] = [computed(axis.extent, self.numbers) for axis in named]
         held = registers(tensor.dtype, self.acc.layout if len(axes) > 1 else self.acc.layout.axis(*axes))
         if not axes:
             at = tuple(computed(each, self.numbers) for each in read.index)
             copy(tensor[at], held)
             return held
-
-        def place(*at: IntLike) -> tuple[Any, ...]:
-            numbers = {**self.numbers, **{axis.name: each for axis, each in zip(named, at, strict=True)}}
-            return tuple(computed(each, numbers) for each in read.index)
-
-        view = tensor.gather(tuple(extents), place, outside=read.outside)
+        view = self._view(read, named, tensor)
         shape, at = tuple(self.acc.shape[k] for k in axes), tuple(self.at[k] for k in axes)
         edge = 0.0 if read.outside is None else read.outside
         copy(view.tile(shape, at), held, via=self._load(read, named), edge=edge)
         return held
+
+    def _view(self, read: Read, axes: Sequence[Axis], tensor: Tensor) -> Tensor:
+        """The elements along these axes of the nest, at the coordinates along the others."""
+        own = [axis.index for axis in axes]
+        others = [each for each in read.index if each not in own]
+        apart = not any(names_in(each) & {axis.name for axis in axes} for each in others)
+        if read.outside is None and apart and [each for each in read.index if each in own] == own:
+            return tensor[tuple(slice(None) if each in own else computed(each, self.numbers) for each in read.index)]
+
+        def place(*at: IntLike) -> tuple[Any, ...]:
+            numbers = {**self.numbers, **{axis.name: each for axis, each in zip(axes, at, strict=True)}}
+            return tuple(computed(each, numbers) for each in read.index)
+
+        return tensor.gather(tuple(computed(axis.extent, self.numbers) for axis in axes), place, outside=read.outside)
 
     def _load(self, read: Read, axes: Sequence[Axis]) -> Any:  # noqa: ANN401 reason: an instruction
         """One element at a time unless the read runs through rows that begin at multiples of 16 bytes."""

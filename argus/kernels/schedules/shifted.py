@@ -16,6 +16,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from argus.kernels.schedules.epilogues import Tail, apply
 from argus.kernels.schedules.parts import PAIRS, parts_of
 from argus.language import (
     DType,
@@ -208,10 +209,13 @@ def tap_of(axis: Taps, t: Int, of_class: Int) -> Int:
     return where(eq(place % axis.dilation, 0), place // axis.dilation, -1)
 
 
-def sum_shifted(conv: Convolution, p: Sequence[Tensor], q: Sequence[Tensor], Y: Tensor, cfg: Shifted) -> None:
+def sum_shifted(
+    conv: Convolution, p: Sequence[Tensor], q: Sequence[Tensor], Y: Tensor, cfg: Shifted, tail: Tail | None = None
+) -> None:
     """Y[z, o, *y] = the sum over taps and channels of parts p, shifted, times parts q, for the products that count.
 
-    z counts inputs, groups and classes.
+    z counts inputs, groups and classes. tail: what becomes of the sums before they are stored, by z and the coordinates
+    along all axes of space but the last.
     """
     parts, per_wg, P, Q = cfg.parts, cfg.width, p[0], q[0]
     *others, across = Y.shape[2:]
@@ -271,7 +275,9 @@ def sum_shifted(conv: Convolution, p: Sequence[Tensor], q: Sequence[Tensor], Y: 
                     cfg.channels // _HEIGHT * o + down_wg,
                     (cfg.pixels * w + per_wg * across_wg) // _WIDTH + j,
                 )
-                copy(load(box, by).to(Y.dtype), into.tile((_HEIGHT, _WIDTH), at), via=_single_store(Y.dtype), edge=0)
+                held = load(box, by)
+                found = held if tail is None else apply(tail, held, at, (z, *rows))
+                copy(found.to(Y.dtype), into.tile((_HEIGHT, _WIDTH), at), via=_single_store(Y.dtype), edge=0)
 
 
 def _multiply(cfg: Shifted, mm: Any, ring: Ring, slot: Any, wg: Int, sums: Any, i: Int) -> None:  # noqa: ANN401 reason: the language's own types

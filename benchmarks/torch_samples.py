@@ -21,6 +21,8 @@ from typing import Any
 
 import torch
 
+_TORCH: Any = torch
+"""torch, of whose inner modules nothing is typed."""
 TYPES = ("float32", "int64", "bfloat16", "bool")
 SECONDS = 30
 """For one sample."""
@@ -40,7 +42,7 @@ def operations() -> dict[str, Any]:
 
 
 def tensors(found: object) -> list[Any]:
-    leaves = torch.utils._pytree.tree_leaves(found)
+    leaves: list[object] = _TORCH.utils._pytree.tree_leaves(found)
     return [each for each in leaves if isinstance(each, torch.Tensor)]
 
 
@@ -70,7 +72,11 @@ def compared(operation: Any, sample: Any) -> str | None:  # noqa: ANN401 reason:
         return None
     torch.compiler.reset()
     argus.torch.clear_report()
-    made = torch.compile(lambda given, args, named: operation.op(given, *args, **named), backend="argus")
+
+    def function(given: Any, args: Any, named: Any) -> Any:  # noqa: ANN401 reason: torch's
+        return operation.op(given, *args, **named)
+
+    made = _TORCH.compile(function, backend="argus")
     signal.alarm(SECONDS)
     try:
         said = difference(made(sample.input, sample.args, sample.kwargs), wanted)

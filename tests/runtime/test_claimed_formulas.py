@@ -75,6 +75,7 @@ SIZES = {
     "formula_welford": {"M": 20, "N": 30},
     "formula_arg_max_after_the_first": {"M": 20, "N": 30},
     "formula_integers_clamped": {"M": 20, "N": 30},
+    "formula_integers_compared_in_f32": {"M": 100},
     "formula_products_of_i8": {"M": 20, "N": 30, "K": 40},
     "formula_prefix_sums_of_a_warp": {"R": 3},
     "formula_unrolled_by_two": {"M": 20, "N": 30},

@@ -19,6 +19,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("deliveries")
 
 
+@pytest.mark.share(2)
 def test_each_check_is_one_line(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
 

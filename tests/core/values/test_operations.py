@@ -32,7 +32,14 @@ def test_a_definition_is_the_operation(entry: Operation) -> None:
         )
 
 
-@pytest.mark.parametrize("entry", [each for each in OPERATIONS.values() if each.exact], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(each, marks=pytest.mark.share(8) if each.name == "philox" else (), id=each.name)
+        for each in OPERATIONS.values()
+        if each.exact
+    ],
+)
 def test_exact_values_are_those_of_float64(entry: Operation) -> None:
     assert entry.exact is not None
     for numbers in _numbers(entry):

@@ -265,6 +265,7 @@ def _traced(design: str) -> Kernel:
 
 
 @pytest.mark.usefixtures("remembered")
+@pytest.mark.share(3, among="certificates of kernels")
 def test_a_kernel_that_is_refuted_is_found(tmp_path: Path, home: Path) -> None:
     """Remove one barrier wait in the IR only."""
     folder = delivery("gfx942", tmp_path / "out", home)
@@ -343,6 +344,7 @@ def test_another_solver_is_asked_anew(tmp_path: Path, home: Path) -> None:
     assert shown["solver"].state == "not checked"
 
 
+@pytest.mark.share(3, among="certificates of kernels")
 def test_a_copy_elsewhere_is_certified_too(tmp_path: Path, home: Path) -> None:
     first = delivery("gfx942", tmp_path / "out", home)
     moved = tmp_path / "elsewhere" / "deep"
@@ -369,6 +371,7 @@ def mine(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
 """
 
 
+@pytest.mark.share(3, among="certificates of kernels")
 def test_a_written_kernel_must_satisfy_the_problem(tmp_path: Path) -> None:
     """Its name proves nothing; its parameters and its proof do."""
     judgement = evolve(best("gfx942"), name="mine")

@@ -137,6 +137,10 @@ def _is_within(of: Expr, sign: int, most: int, holds: Holds) -> bool:
     match of:
         case Infinity():
             return True
+        case Choose(test=test, then=then, other=other) if not isinstance(test, Compare):
+            return _is_within(then, sign, most, lambda cond: holds(_or(algebra.negate(test), cond))) and _is_within(
+                other, sign, most, lambda cond: holds(_or(test, cond))
+            )
         case Choose(then=one, other=other):
             return all(_is_within(each, sign, most, holds) for each in (one, other))
         case Fn(name="max" | "min" as name, args=args):
@@ -146,10 +150,14 @@ def _is_within(of: Expr, sign: int, most: int, holds: Holds) -> bool:
             return _is_within(one, -sign, most, holds)
         case Reduce(op="max" | "min", variable=variable, low=low, high=high, body=body):
             at = algebra.sym(variable)
-            outside = algebra.any_of((algebra.lt(at, low), algebra.le(high, at)))
-            return _is_within(body, sign, most, lambda cond: holds(algebra.any_of((outside, cond))))
+            outside = _or(algebra.lt(at, low), algebra.le(high, at))
+            return _is_within(body, sign, most, lambda cond: holds(_or(outside, cond)))
         case _:
             return False
+
+
+def _or(one: Cond, other: Cond) -> Cond:
+    return algebra.any_of((one, other))
 
 
 def _is_index_within(index: Index, sign: int, most: int, holds: Holds) -> bool:

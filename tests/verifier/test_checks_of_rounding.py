@@ -1,4 +1,4 @@
-"""Integers that f32 may not have are rounded: that is an unknown function where something is decided by them."""
+"""Numbers that a type may not have are rounded: an unknown function where something is decided by them."""
 
 from __future__ import annotations
 
@@ -28,16 +28,26 @@ EDITS = {
         ("(r) == elements(Z)(r), 1, 0", "(r) == elements(X)(r), 1, 0"),
         ("assert_equals, ", "assert_equals, bf16, "),
     ),
+    "a number of f32 rounded to bf16": (
+        ('X: Tensor["M", i32]', 'X: Tensor["M", f32]'),
+        ("(x == z,", "(x == x.to(bf16).to(f32),"),
+        ("(r) == elements(Z)(r), 1, 0", "(r) == elements(X)(r), 1, 0"),
+        ("assert_equals, ", "assert_equals, bf16, "),
+    ),
     "in bf16": (
         ("edge=0).to(f32)", "edge=0).to(f32).to(bf16)"),
         ("0.0), Y", "0.0).to(f32), Y"),
         ("assert_equals, ", "assert_equals, bf16, "),
     ),
 }
-"""Edits after which an integer is compared that the type rounds."""
+"""Edits after which a number is compared that the type rounds."""
 
 
 def unchanged(_: object, found: Expr, __: DType) -> Expr:
+    return found
+
+
+def unrounded(_: object, found: Expr, __: DType | None, ___: DType) -> Expr:
     return found
 
 
@@ -47,7 +57,7 @@ def of_reals(name: str, args: Sequence[Expr], _: DType, holds: Callable[[Cond], 
 
 @pytest.mark.share(64, among="verifier: checks of values")
 @pytest.mark.parametrize("edits", EDITS.values(), ids=EDITS)
-def test_rounded_integers_slip_past_if_conversions_are_taken_for_exact(
+def test_rounded_numbers_slip_past_if_conversions_are_taken_for_exact(
     edits: tuple[tuple[str, str], ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = load_edited("formula_integers_compared_in_f32", *edits)
@@ -55,6 +65,7 @@ def test_rounded_integers_slip_past_if_conversions_are_taken_for_exact(
     assert isinstance(verdict, Unknown), verdict
 
     monkeypatch.setattr(elements.Elements, "_in_type", unchanged)
+    monkeypatch.setattr(elements.Elements, "_rounded", unrounded)
     monkeypatch.setattr(elements, "computed", of_reals)
 
     assert_proved(kernel)

@@ -37,6 +37,7 @@ from argus.core.proof.values.held.tables import Tables
 from argus.core.proof.values.held.terms import chosen, extremum, number, unknown
 from argus.core.proof.values.held.whole_numbers import whole_numbers
 from argus.core.values.expr import Choose, Expr, Fn, Number, Whole, compare, element, expr, fn
+from argus.core.values.numbers import ROUNDED
 from argus.core.walk import mentions, substitute
 
 _EXACT = ("max", "min")
@@ -66,7 +67,7 @@ class Elements:
     def stored(self, elem: Elem) -> Expr:
         """The value of an expression in the type that is computed."""
         found = self.of(elem)
-        return found if dtype_of(elem) == self.dtype else self._in_type(found, self.dtype)
+        return found if dtype_of(elem) == self.dtype else self._rounded(found, dtype_of(elem), self.dtype)
 
     def _decided(self, elem: Elem, dtype: DType) -> Expr:
         """The value of what something is decided by, as a number of a type."""
@@ -76,6 +77,13 @@ class Elements:
     def _in_type(self, found: Expr, dtype: DType) -> Expr:
         """A value as a number of a type: an integer that a type of floats may not have is rounded."""
         return as_float(found, dtype, self.holds) if self.decides and dtype.family == "float" else found
+
+    def _rounded(self, found: Expr, given: DType | None, dtype: DType) -> Expr:
+        """A value in a type of floats: where something is decided by it, a narrower type rounds it."""
+        narrows = dtype.family == "float" and dtype.bits < f32.bits and given != dtype
+        if self.decides and narrows and not isinstance(found, Number):
+            return fn(f"{ROUNDED}{dtype}", found)
+        return self._in_type(found, dtype)
 
     def of(self, elem: Elem) -> Expr:
         """The value of an expression."""
@@ -94,7 +102,7 @@ class Elements:
                     return self._as_integer(found, dtype_of(arg) or self.dtype, dtype)
                 if dtype_of(arg) != dtype:
                     self.rounds(dtype, found)
-                return self._in_type(found, dtype)
+                return self._rounded(found, dtype_of(arg), dtype)
             case Op(name=name, args=args):
                 kind = dtype_of(elem) or self.dtype
                 if name in STEPS:

@@ -114,7 +114,7 @@ class Compiled:
 
     @staticmethod
     def of(graph: Lowered, steps: Sequence[Step], module: Any) -> Compiled:  # noqa: ANN401 reason: torch's
-        held = {name: getattr(module, target) for name, target in graph.held}
+        held = {each.name: _on(getattr(module, each.target), each.device) for each in graph.held}
         return Compiled(graph, tuple(steps), _gone(graph, steps), held)
 
     def __call__(self, *given: Any) -> tuple[Any, ...]:  # noqa: ANN401 reason: torch's
@@ -137,6 +137,10 @@ class Compiled:
             for name in gone:
                 tensors.pop(name, None)
         return tuple(_result(each, tensors, values) for each in self.graph.outputs)
+
+
+def _on(tensor: Any, device: torch.device | None) -> Any:  # noqa: ANN401 reason: torch's
+    return tensor if device is None else tensor.to(device)
 
 
 def _solved(size: Index, value: int) -> dict[str, int]:
@@ -176,7 +180,7 @@ def _run_eager(step: EagerStep, tensors: dict[str, Any], sizes: Sizes) -> None:
 
 def _gone(graph: Lowered, steps: Sequence[Step]) -> tuple[tuple[str, ...], ...]:
     """After each step, the tensors that no later one reads and that are not results."""
-    kept = {each.name for each in graph.outputs if isinstance(each, Tensor)} | {name for name, _ in graph.held}
+    kept = {each.name for each in graph.outputs if isinstance(each, Tensor)} | {each.name for each in graph.held}
     found: list[tuple[str, ...]] = []
     for step in reversed(steps):
         used = set(step.sources) if isinstance(step, KernelStep) else step.reads

@@ -14,8 +14,21 @@ from argus.core.index import Const, Index, Symbol
 from argus.nests.affine import Extents, product_of
 from argus.nests.nest import Axis, Expr, Nest, Read, TensorType
 from argus.nests.rewrite import reads
+from argus.torch.devices import COPIES, apart, constant_of, device_of, tensors_of
+from argus.torch.sinks import sinks_of
 from argus.torch.sizes import fraction_of, index_of
-from argus.torch.steps import NAMES_OF_TYPES, TORCH_TYPES, VIEWS, EagerStep, Lowered, NestStep, Number, Step, Tensor
+from argus.torch.steps import (
+    NAMES_OF_TYPES,
+    TORCH_TYPES,
+    VIEWS,
+    Constant,
+    EagerStep,
+    Lowered,
+    NestStep,
+    Number,
+    Step,
+    Tensor,
+)
 from argus.torch.tables import contractions, convolutions, pointwise, reductions, views, windows
 from argus.torch.tables.table import ENTRIES, NotCovered
 from argus.torch.values import Indices, Value, number
@@ -56,14 +69,16 @@ class _Lowering:
     types: dict[str, TensorType] = field(factory=dict[str, TensorType])
     steps: list[Step] = field(factory=list[Step])
     inputs: list[tuple[str, Index | None]] = field(factory=list[tuple[str, "Index | None"]])
-    held: list[tuple[str, str]] = field(factory=list[tuple[str, str]])
+    held: list[Constant] = field(factory=list[Constant])
     outputs: tuple[object, ...] = ()
     numbers: dict[Any, Number] = field(factory=dict[Any, Number])
     extents: dict[Symbol, Index] = field(factory=dict[Symbol, Index])
     sinks: dict[Any, set[Any]] = field(factory=dict[Any, set[Any]])
+    device: torch.device | None = None
 
     def run(self) -> Lowered:
-        self.sinks = _sinks(self.graph, self.eager)
+        self.device = device_of(self.graph)
+        self.sinks = sinks_of(self.graph, self.eager)
         for node in self.graph.nodes:
             match node.op:
                 case "placeholder" | "get_attr":
@@ -93,7 +108,7 @@ class _Lowering:
         if node.op == "placeholder":
             self.inputs.append((node.name, size))
         else:
-            self.held.append((node.name, node.target))
+            self.held.append(Constant(node.name, node.target))
 
     def _call(self, node: Any) -> None:  # noqa: ANN401 reason: a node
         found = node.meta.get("val")
@@ -109,6 +124,9 @@ class _Lowering:
             whole = self.values[node.args[0]]
             assert isinstance(whole, tuple)
             self.values[node] = whole[node.args[1]]
+            return
+        if self.device is not None and node.target in COPIES and found.device.type == "cpu" and not found.dim():
+            self._in_eager(node, "")
             return
         try:
             self.values[node] = self._covered(node)
@@ -126,7 +144,7 @@ class _Lowering:
         self._types_of(node)
         count = len(self.steps)
         try:
-            call = _Call(self, node)
+            call = _Call(self, node, {each: self._moved(each) for each in apart(node, self.device)})
             found = entry(call, *node.args, **node.kwargs)
             for each in found if isinstance(found, tuple) else (found,):
                 call.probe(each)  # what is not covered is found now
@@ -135,13 +153,23 @@ class _Lowering:
             raise
         return found
 
+    def _moved(self, node: Any) -> Value:  # noqa: ANN401 reason: a node
+        """A tensor of the CPU without axes, on the device of the graph: a constant once, another at each call."""
+        name, constant = f"{node.name}__moved", constant_of(node)
+        if name not in self.types and constant is not None:
+            self.held.append(Constant(name, constant, self.device))
+        elif name not in self.types:
+            given, to = (Tensor(cast(str, self.store(node))),), torch.ops.aten._to_copy.default
+            self.steps.append(EagerStep(name, str(to), "", to, given, {"device": self.device}, (name,), single=True))
+        return self._in_memory(name, node.meta["val"])
+
     def _types_of(self, node: Any) -> None:  # noqa: ANN401 reason: a node
-        for each in _tensors(node.meta["val"]):
+        for each in tensors_of(node.meta["val"]):
             if each.dtype not in NAMES_OF_TYPES:
                 raise NotCovered(f"elements of {each.dtype}")
         joins = node.target is torch.ops.aten.cat.default  # of tensors that may have none
         for each in (node, *(() if joins else node.all_input_nodes)):
-            extents = [extent for tensor in _tensors(each.meta.get("val")) for extent in tensor.shape]
+            extents = [extent for tensor in tensors_of(each.meta.get("val")) for extent in tensor.shape]
             if any(isinstance(extent, int) and not extent for extent in extents):
                 raise NotCovered("a tensor without elements")
 
@@ -281,6 +309,7 @@ class _Call:
 
     graph: _Lowering
     node: Any
+    moved: Mapping[Any, Value]
 
     @property
     def name(self) -> str:
@@ -288,7 +317,7 @@ class _Call:
 
     def results(self) -> list[tuple[Indices, str]]:
         return [
-            (tuple(map(index_of, each.shape)), NAMES_OF_TYPES[each.dtype]) for each in _tensors(self.node.meta["val"])
+            (tuple(map(index_of, each.shape)), NAMES_OF_TYPES[each.dtype]) for each in tensors_of(self.node.meta["val"])
         ]
 
     @property
@@ -301,7 +330,7 @@ class _Call:
 
     def value(self, arg: object) -> Value:
         if isinstance(arg, torch.fx.Node):
-            held = self.graph.values[arg]
+            held = self.moved.get(arg, self.graph.values[arg])
             if isinstance(held, Value):
                 if held.dtype not in TORCH_TYPES:
                     raise NotCovered(f"elements of {held.dtype}")
@@ -368,24 +397,3 @@ class _Call:
 
     def stored(self, value: Value) -> Value:
         return self.graph.part(self.node, value)
-
-
-def _tensors(found: Any) -> list[Any]:  # noqa: ANN401 reason: what torch knows of a result
-    results = cast(list[Any], found if isinstance(found, list | tuple) else [found])
-    return [each for each in results if isinstance(each, torch.Tensor)]
-
-
-def _sinks(graph: Any, eager: Mapping[str, str]) -> dict[Any, set[Any]]:  # noqa: ANN401 reason: a graph
-    """The nodes into which each is computed: those that are kept in memory."""
-    found: dict[Any, set[Any]] = {}
-    for node in reversed(list(graph.nodes)):
-        found[node] = set()
-        for user in node.users:
-            found[node] |= found[user] if _inlines(user) and user.name not in eager else {user}
-    return found
-
-
-def _inlines(node: Any) -> bool:  # noqa: ANN401 reason: a node
-    """Whether the operation is computed within the nests that use it."""
-    entry = ENTRIES.get(getattr(node.target, "overloadpacket", None))
-    return getattr(entry, "__module__", "") in {pointwise.__name__, views.__name__}

@@ -39,6 +39,8 @@ VIEWS: tuple[Any, ...] = tuple(
     )
 )
 """Operations that make views of a tensor."""
+MOVES: tuple[Any, ...] = (torch.ops.aten.lift_fresh_copy.default, torch.ops.aten._to_copy.default)
+"""Operations that copy a number from one device to another, if no reason for them is given."""
 
 
 @frozen
@@ -68,8 +70,8 @@ class EagerStep:
 
     @property
     def allocates(self) -> bool:
-        """Whether it computes nothing: room for a tensor, or a view for an operator of Argus."""
-        return self.target is torch.ops.aten.empty.memory_format or (self.target in VIEWS and not self.why)
+        """Whether it computes nothing: room for a tensor, a view for an operator of Argus, a number's copy."""
+        return self.target is torch.ops.aten.empty.memory_format or (not self.why and self.target in (*VIEWS, *MOVES))
 
     @property
     def is_proved(self) -> bool:
@@ -109,6 +111,15 @@ class Tensor:
     name: str
 
 
+@frozen
+class Constant:
+    """A tensor that belongs to the graph: its name, its attribute, and the device where it is needed, if another."""
+
+    name: str
+    target: str
+    device: torch.device | None = None
+
+
 Step = Union[NestStep, EagerStep]
 
 
@@ -116,12 +127,12 @@ Step = Union[NestStep, EagerStep]
 class Lowered:
     """A graph as steps, in order. types: of tensors by name. outputs: a `Tensor`, `Index`, `Number` or constant each.
 
-    inputs: of each placeholder in order, its name, and the size that it is, if it is one. held: the names of tensors
-    that belong to the graph.
+    inputs: of each placeholder in order, its name, and the size that it is, if it is one. held: the
+    tensors that belong to the graph.
     """
 
     steps: tuple[Step, ...]
     types: Mapping[str, TensorType]
     inputs: tuple[tuple[str, Index | None], ...]
-    held: tuple[tuple[str, str], ...]
+    held: tuple[Constant, ...]
     outputs: tuple[object, ...]

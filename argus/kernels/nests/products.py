@@ -58,11 +58,12 @@ def at_once(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, 
         multiply_by_fmas(a, b, C, cfg, _tail(form, tensors, sizes, wide=cfg.vector > 1))
         return
     tail = _tail(form, tensors, sizes, wide=isinstance(cfg, Hopper) and not cfg.single)
+    problem = Contraction(a, b, C, tagged=False)  # the nest's formula claims all, and its other operands have no tags
     if tail is None:
-        multiply(Contraction(a, b, C), cfg)
+        multiply(problem, cfg)
     else:
         assert isinstance(cfg, Hopper)
-        multiply_then(Contraction(a, b, C), cfg, tail())
+        multiply_then(problem, cfg, tail())
 
 
 def launches(

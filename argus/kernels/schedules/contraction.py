@@ -40,16 +40,17 @@ class Contraction:
     place. If C has a leading batch axis, C[z] is the product of A[z] and B[z]; an operand without that axis is shared
     by all products. depth: A and B are
     copies with longer rows, which have the tags of what was copied and are 0 from k = depth on; by default, they are
-    not.
+    not. tagged: sums and results are claimed by tags; else a formula of the caller's is all that is claimed.
     """
 
     A: Tensor
     B: Tensor
     C: Tensor
     depth: IntLike | None = None
+    tagged: bool = True
 
     def __attrs_post_init__(self) -> None:
-        if self.depth is None:
+        if self.depth is None and self.tagged:
             _named(self.A, lambda m, k: dict(m=m, k=k))
             _named(self.B, lambda n, k: dict(n=n, k=k))
 
@@ -97,7 +98,8 @@ class Contraction:
 
     def complete(self, acc: Fragment) -> None:
         """Claim that the accumulator sums every product along K exactly once."""
-        assert_covers(acc.tag.k, 0, self.A.shape[-1] if self.depth is None else self.depth)
+        if self.tagged:
+            assert_covers(acc.tag.k, 0, self.A.shape[-1] if self.depth is None else self.depth)
 
     def element(self, m: Int, n: Int) -> Value:
         """In a formula, what C[m, n] is in a product of matrices."""
@@ -105,6 +107,8 @@ class Contraction:
 
     def finish(self) -> None:
         """Claim that each element (m, n) of C is written once, with row m of A and row n of B."""
+        if not self.tagged:
+            return
         if len(self.C.shape) == _AXES:
             assert_written_once(self.C, lambda m, n: dict(m=m, n=n))
         else:

@@ -11,7 +11,18 @@ from typing import assert_never
 from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, cdna3_interleaved
 from argus.kernels.schedules.clustered import hopper_clustered
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.epilogues import Epilogue, Fetched, bounded, plainly, relu, scaled_by, silu, with_bias
+from argus.kernels.schedules.epilogues import (
+    Epilogue,
+    Fetched,
+    Tail,
+    bounded,
+    of_each,
+    plainly,
+    relu,
+    scaled_by,
+    silu,
+    with_bias,
+)
 from argus.kernels.schedules.hopper import Hopper, hopper_cooperative, hopper_pingpong
 from argus.language import Int, Tensor, Value, assert_equals, assume, bf16, elements, f32, kernel, maximum, tag, tanh
 
@@ -90,21 +101,21 @@ def gate_of(x: Value) -> Value:
 
 def fused(problem: Contraction, cfg: Config, epilogue: Epilogue, formula: Formula) -> None:
     """Trace the schedule of a configuration with an epilogue, and claim the formula of the elements of C."""
-    multiply_then(problem, cfg, epilogue)
+    multiply_then(problem, cfg, of_each(epilogue))
     problem.finish()
     assert_equals(problem.C, formula)
 
 
-def multiply_then(problem: Contraction, cfg: Config, epilogue: Epilogue) -> None:
+def multiply_then(problem: Contraction, cfg: Config, tail: Tail) -> None:
     """Trace the schedule of a configuration with an epilogue, without a claim of C."""
     match cfg:
         case Cdna3Interleaved():
-            cdna3_interleaved(problem, cfg, epilogue)
+            cdna3_interleaved(problem, cfg, tail(()))
         case Hopper(pingpong=True):
-            hopper_pingpong(problem, cfg, epilogue)
+            hopper_pingpong(problem, cfg, tail)
         case Hopper(cluster=(1,)):
-            hopper_cooperative(problem, cfg, epilogue)
+            hopper_cooperative(problem, cfg, tail)
         case Hopper():
-            hopper_clustered(problem, cfg, epilogue)
+            hopper_clustered(problem, cfg, tail)
         case _:
             assert_never(cfg)

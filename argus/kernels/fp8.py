@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from argus.kernels.schedules.clustered import hopper_clustered
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.epilogues import Deferred, TileCoord
+from argus.kernels.schedules.epilogues import Deferred, TileCoord, of_each
 from argus.kernels.schedules.hopper import Hopper, hopper_cooperative, hopper_pingpong
 from argus.kernels.schedules.ragged import Ragged, hopper_ragged
 from argus.language import Fragment, Tensor, bf16, e4m3, f32, kernel, load
@@ -51,9 +51,9 @@ def gemm_fp8(
     if isinstance(cfg, Ragged):
         hopper_ragged(problem, cfg, epilogue)
     elif cfg.pingpong:
-        hopper_pingpong(problem, cfg, epilogue)
+        hopper_pingpong(problem, cfg, of_each(epilogue))
     elif len(cfg.cluster) > 1:
-        hopper_clustered(problem, cfg, epilogue)
+        hopper_clustered(problem, cfg, of_each(epilogue))
     else:
-        hopper_cooperative(problem, cfg, epilogue)
+        hopper_cooperative(problem, cfg, of_each(epilogue))
     problem.finish()

@@ -10,7 +10,7 @@ from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, cdna3_in
 from argus.kernels.schedules.cdna3_staged import Cdna3Staged, cdna3_staged
 from argus.kernels.schedules.clustered import hopper_clustered
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.epilogues import identity
+from argus.kernels.schedules.epilogues import identity, of_each
 from argus.kernels.schedules.hopper import Hopper, hopper_cooperative, hopper_pingpong
 from argus.kernels.schedules.narrow import Narrow, hopper_narrow
 from argus.kernels.schedules.skinny import Skinny, hopper_skinny
@@ -119,11 +119,11 @@ def multiply(problem: Contraction, cfg: Config) -> None:
         case Cdna3Staged():
             cdna3_staged(problem, cfg)
         case Hopper(pingpong=True):
-            hopper_pingpong(problem, cfg, identity)
+            hopper_pingpong(problem, cfg, of_each(identity))
         case Hopper(cluster=(1,)):
-            hopper_cooperative(problem, cfg, identity)
+            hopper_cooperative(problem, cfg, of_each(identity))
         case Hopper():
-            hopper_clustered(problem, cfg, identity)
+            hopper_clustered(problem, cfg, of_each(identity))
         case Skinny():
             hopper_skinny(problem, cfg)
         case Narrow():

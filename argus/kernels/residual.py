@@ -7,7 +7,7 @@ from itertools import count
 from argus.kernels.epilogues import CDNA3, Config, fetch_of
 from argus.kernels.schedules.cdna3_interleaved import Cdna3Interleaved, cdna3_interleaved
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.epilogues import Deferred, TileCoord, with_residual
+from argus.kernels.schedules.epilogues import Deferred, TileCoord, of_each, with_residual
 from argus.kernels.schedules.hopper import Fetch, Hopper, hopper_cooperative
 from argus.language import (
     Fragment,
@@ -75,4 +75,4 @@ def _by_tma(problem: Contraction, R: Tensor, cfg: Hopper) -> None:
 
         return add
 
-    hopper_cooperative(problem, cfg, epilogue, Fetch(fetch, lambda: slots.append(held.wait()), held.finish))
+    hopper_cooperative(problem, cfg, of_each(epilogue), Fetch(fetch, lambda: slots.append(held.wait()), held.finish))

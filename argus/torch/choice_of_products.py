@@ -18,7 +18,6 @@ from argus.kernels.schedules.parts import Parts
 from argus.kernels.schedules.parts_at_once import AtOnce
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
-from argus.nests.nest import Reduce
 from argus.nests.products import Product
 from argus.ops.choice_f32 import candidates as of_f32
 
@@ -39,7 +38,7 @@ def config_of(form: Canonical, of: Product, sizes: Mapping[str, int]) -> Config 
     if kinds == {"f32"}:
         found = _of_f32(of, (z, m, n, k))
         return None if isinstance(found, Parts | AtOnce) and has_own_integers(form) else found
-    return _of_half(form, of, (z, m, n, k)) if kinds <= set(_HALF) else None
+    return _of_half(of, (z, m, n, k)) if kinds <= set(_HALF) else None
 
 
 def _of_f32(of: Product, sizes: tuple[int, int, int, int]) -> Config | None:
@@ -76,11 +75,9 @@ def _known(name: str) -> Parts | AtOnce | Fma | None:
     return None
 
 
-def _of_half(form: Canonical, of: Product, sizes: tuple[int, int, int, int]) -> Config | None:
+def _of_half(of: Product, sizes: tuple[int, int, int, int]) -> Config | None:
     """Of 16 bits: of the schedules that have epilogues the one with the least modelled time."""
     z, m, n, k = sizes
-    if of.batch is not None and not isinstance(form.nests[0].body, Reduce):
-        return None  # their epilogues do not know which matrix of a batch they are for
     known = layouts.configs_for(m, n, k, a_transposed=of.a_transposed, b_transposed=of.b_transposed)
     fitted = [each for each in known.values() if isinstance(each, Hopper) and is_fitted(each, H200)]
     return min(fitted, key=lambda each: microseconds(each, z * -(-m // each.bm) * each.bm, n, k), default=None)

@@ -15,7 +15,7 @@ from argus.core.query import Budget
 from argus.core.verdict import Proved
 from argus.kernels.schedules import hopper, narrow, skinny
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.epilogues import identity
+from argus.kernels.schedules.epilogues import identity, of_each
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.narrow import Narrow
 from argus.kernels.schedules.skinny import Skinny
@@ -44,7 +44,7 @@ def traced(module: ModuleType, config: Config) -> Template:
         problem = Contraction(A, B, C)
         match cfg:
             case Hopper():
-                module.hopper_pingpong(problem, cfg, identity)
+                module.hopper_pingpong(problem, cfg, of_each(identity))
             case Narrow():
                 module.hopper_narrow(problem, cfg)
             case Skinny():

@@ -20,7 +20,7 @@ from argus.kernels.epilogues import gemm_bias, gemm_bias_relu, gemm_bias_silu, g
 from argus.kernels.gated import gemm_gated_silu
 from argus.kernels.residual import gemm_residual
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.epilogues import Deferred, TileCoord, silu, with_bias
+from argus.kernels.schedules.epilogues import Deferred, TileCoord, of_each, silu, with_bias
 from argus.kernels.schedules.hopper import Fetch, Hopper, hopper_cooperative
 from argus.language import (
     Fragment,
@@ -117,7 +117,7 @@ def residual(*, columns: int = 0, early: bool = False) -> Kernel:
             return made
 
         also = Fetch(fetch, lambda: slots.append(held.wait()), held.finish)
-        hopper_cooperative(problem, Hopper(bn=128, stages=2), fuse, also)
+        hopper_cooperative(problem, Hopper(bn=128, stages=2), of_each(fuse), also)
         problem.finish()
 
     return added.trace()
@@ -137,7 +137,7 @@ def test_a_bias_of_the_next_columns_is_not_proved() -> None:
         tag(bias, lambda n: dict(n=n))
         problem = Contraction(A, B, C)
         own = with_bias(bias, silu)
-        hopper_cooperative(problem, SMALL, lambda acc, at: own(acc, (at[0], at[1] + 1)))
+        hopper_cooperative(problem, SMALL, lambda _: lambda acc, at: own(acc, (at[0], at[1] + 1)))
         problem.finish()
 
     assert not proved(shifted.trace())

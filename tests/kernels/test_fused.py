@@ -17,7 +17,7 @@ from argus.emit.cuda.text import cuda_text
 from argus.interp.run import run
 from argus.kernels.fused import gemm_bias_gelu
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.epilogues import Deferred, TileCoord, gelu
+from argus.kernels.schedules.epilogues import Deferred, TileCoord, gelu, of_each
 from argus.kernels.schedules.hopper import Hopper, hopper_cooperative
 from argus.language import Fragment, Tensor, bf16, copy, f32, fma, kernel, load, registers, sm_90a, spread, tag
 from argus.verifier.kernel import verify
@@ -48,7 +48,7 @@ def with_a_bias_of_the_next_columns(of: Callable[[Fragment], Fragment]) -> Kerne
             copy(bias.tile((acc.shape[1],), (at[1] + 1,)), held, edge=0)
             return lambda: of(fma(acc, 0.5, held * 0.5))
 
-        hopper_cooperative(problem, Hopper(bn=64, stages=2), fuse)
+        hopper_cooperative(problem, Hopper(bn=64, stages=2), of_each(fuse))
         problem.finish()
 
     return shifted.trace()

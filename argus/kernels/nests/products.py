@@ -63,7 +63,7 @@ def at_once(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, 
         multiply(problem, cfg)
     else:
         assert isinstance(cfg, Hopper)
-        multiply_then(problem, cfg, tail())
+        multiply_then(problem, cfg, tail)
 
 
 def launches(

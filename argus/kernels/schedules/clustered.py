@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import prod
 
 from argus.kernels.schedules.contraction import Contraction, matrix_of, part, slot_for
-from argus.kernels.schedules.epilogues import Epilogue
+from argus.kernels.schedules.epilogues import Tail
 from argus.kernels.schedules.hopper import (
     Hopper,
     begin_kernel,
@@ -39,7 +39,7 @@ from argus.language import (
 )
 
 
-def hopper_clustered(problem: Contraction, cfg: Hopper, epilogue: Epilogue) -> None:
+def hopper_clustered(problem: Contraction, cfg: Hopper, tail: Tail) -> None:
     """As `hopper_cooperative`, for CTAs along rows of C that share a tile of B, or along columns that share one of A.
 
     A consumer releases a stage to the producers of all CTAs of the cluster.
@@ -77,7 +77,7 @@ def hopper_clustered(problem: Contraction, cfg: Hopper, epilogue: Epilogue) -> N
                 slot = ring.wait()
                 mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))
                 release_previous(cfg, ring, k)  # to all CTAs
-            parts = epilogue_parts(epilogue, acc, (2 * m + wg, n), boxes)
+            parts = epilogue_parts(tail(z), acc, (2 * m + wg, n), boxes)
             release_last(cfg, ring)
             problem.complete(acc)
             store_tile(parts, matrix_of(C, z), boxes, wg)

@@ -60,6 +60,11 @@ def identity(acc: Fragment, at: TileCoord) -> Deferred:
     return lambda: acc
 
 
+def of_each(epilogue: Epilogue) -> Tail:
+    """One epilogue for all matrices of results."""
+    return lambda _: epilogue
+
+
 def apply(tail: Tail, part: Fragment, at: TileCoord, around: Sequence[Int] = ()) -> Fragment:
     """What becomes of a part of the sums, whose operands are loaded now."""
     return tail(around)(part, at)()

@@ -9,7 +9,7 @@ from typing import Protocol
 from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction, matrix_of, slot_for
-from argus.kernels.schedules.epilogues import Deferred, Epilogue, TileCoord
+from argus.kernels.schedules.epilogues import Deferred, Epilogue, Tail, TileCoord
 from argus.language import (
     DType,
     Fragment,
@@ -128,7 +128,7 @@ class Hopper:
         return super_tiled(self.group) if self.group else by_rows
 
 
-def hopper_cooperative(problem: Contraction, cfg: Hopper, epilogue: Epilogue, extra: Fetch = NO_FETCH) -> None:
+def hopper_cooperative(problem: Contraction, cfg: Hopper, tail: Tail, extra: Fetch = NO_FETCH) -> None:
     """Both consumer warpgroups work on one tile, 64 rows each; one wgmma in flight while the last stage is released."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
@@ -160,14 +160,14 @@ def hopper_cooperative(problem: Contraction, cfg: Hopper, epilogue: Epilogue, ex
                 slot = ring.wait()
                 mma(mm, acc, slot.a.tile((64, bk), (wg, 0)), slot.b, init=eq(k, 0))
                 release_previous(cfg, ring, k)
-            parts = epilogue_parts(epilogue, acc, (2 * m + wg, n), boxes)
+            parts = epilogue_parts(tail(z), acc, (2 * m + wg, n), boxes)
             release_last(cfg, ring)
             problem.complete(acc)
             store_tile(parts, matrix_of(C, z), boxes, wg)
         wait_for_stores(boxes)
 
 
-def hopper_pingpong(problem: Contraction, cfg: Hopper, epilogue: Epilogue) -> None:
+def hopper_pingpong(problem: Contraction, cfg: Hopper, tail: Tail) -> None:
     """Each consumer warpgroup takes every second tile: the epilogue of one overlaps the mainloop of the other."""
     A, B, C = problem.A, problem.B, problem.C
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
@@ -199,7 +199,7 @@ def hopper_pingpong(problem: Contraction, cfg: Hopper, epilogue: Epilogue) -> No
                     slot = ring.wait()
                     mma(mm, acc, slot.a, slot.b, init=eq(k, 0))
                     release_previous(cfg, ring, k)
-            parts = epilogue_parts(epilogue, acc, (m, n), boxes)
+            parts = epilogue_parts(tail(z), acc, (m, n), boxes)
             release_last(cfg, ring)
             ring.skip(depth)  # the other warpgroup's tile
             problem.complete(acc)

@@ -10,6 +10,7 @@ import pytest
 from attrs import evolve
 
 import argus
+from argus.core import algebra
 from argus.core.index_text import show
 from argus.core.verdict import Proved
 from argus.interp.programs import run_program
@@ -76,9 +77,9 @@ def tails(s: Expr) -> dict[str, Expr]:
     }
 
 
-def is_proved(made: Any) -> bool:  # noqa: ANN401 reason: a template of a kernel or of a program
+def is_proved(made: Any, solver: str = "portfolio") -> bool:  # noqa: ANN401 reason: a template of a kernel or of a program
     verify: Any = argus.verify
-    return isinstance(verify(made.trace("")).verdict, Proved)
+    return isinstance(verify(made.trace(""), solver=solver).verdict, Proved)
 
 
 def form_of(body: Expr, dtype: str = "f32", *batch: Axis, beside: Expr | None = None) -> Canonical:
@@ -132,15 +133,72 @@ def test_each_tail_of_bf16_is_proved(tail: str, config: str) -> None:
     assert is_proved(made)
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize(("tail", "config"), CASES)
+def test_cvc5_proves_those_of_f32_too(tail: str, config: str) -> None:
+    made: Any = product(form_of(tails(_sums())[tail]), F32[config], "made")
+
+    assert is_proved(made, "cvc5")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("config", HALF)
+@pytest.mark.parametrize("tail", ["gelu", "a residual", "a factor of rows"])
+def test_cvc5_proves_those_of_bf16_too(tail: str, config: str) -> None:
+    made: Any = product(form_of(tails(_sums("bf16"))[tail], "bf16"), HALF[config], "made")
+
+    assert is_proved(made, "cvc5")
+
+
+def _of_batches(body: Expr, beside: Expr | None = None) -> Canonical:
+    """The form of a batch of products of bf16; `row` and `other` have an axis of matrices, too."""
+    axes = {"x": (Z, M, K), "w": (Z, N, K), "bias": (N,), "row": (Z, M), "other": (Z, M, N)}
+    types = {
+        name: TensorType(name, tuple(axis.extent for axis in of), "bf16" if name in "xw" else "f32")
+        for name, of in axes.items()
+    }
+    bodies = [each for each in (body, beside) if each is not None]
+    return canonical([Nest(f"y{k}", "bf16", (Z, M, N), each) for k, each in enumerate(bodies)], types)
+
+
+BATCHES: dict[str, Expr] = {
+    "relu": _relu(_apply("add", _sums("bf16", Z), BIAS)),
+    "a residual": _apply("add", _sums("bf16", Z), _read("other", Z, M, N)),
+    "a factor of rows": _apply("mul", _sums("bf16", Z), _read("row", Z, M)),
+}
+
+
+@pytest.mark.share(30, among="batches with tails")
+@pytest.mark.parametrize("config", HALF)
+@pytest.mark.parametrize("tail", BATCHES)
+def test_each_tail_of_a_batch_of_bf16_is_proved(tail: str, config: str) -> None:
+    assert is_proved(product(_of_batches(BATCHES[tail]), HALF[config], "made"))
+
+
+@pytest.mark.share(30, among="batches with tails")
+@pytest.mark.parametrize("config", ["cooperative", "pingpong", "columns_128"])
+def test_rows_of_the_first_matrix_for_all_are_not_proved(config: str) -> None:
+    first = _apply("mul", _sums("bf16", Z), Read("row", (algebra.const(0), M.index), "f32"))
+    right, wrong = _separately(_of_batches(BATCHES["a factor of rows"], first))
+
+    def other(_: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Any) -> None:  # noqa: ANN401 reason: the family's
+        at_once(wrong, tensors, sizes, cfg)
+
+    assert not is_proved(template(right, other, HALF[config], "made"))
+
+
+def _separately(both: Canonical) -> list[Canonical]:
+    """The forms of two nests over the same tensors."""
+    *parameters, _ = both.parameters
+    return [evolve(both, nests=(evolve(each, output="Y0"),), parameters=tuple(parameters)) for each in both.nests]
+
+
 @pytest.mark.share(90, among="products with tails")
 @pytest.mark.parametrize("config", ["parts", "fmas"])
 @pytest.mark.parametrize("tail", _TWINS)
 def test_a_kernel_with_another_tail_is_not_proved(tail: str, config: str) -> None:
     both, cfg = form_of(tails(_sums())[tail], beside=tails(_sums())[_TWINS[tail]]), F32[config]
-    *parameters, _ = both.parameters
-    right, wrong = (
-        evolve(both, nests=(evolve(each, output="Y0"),), parameters=tuple(parameters)) for each in both.nests
-    )
+    right, wrong = _separately(both)
     schedule: Any = launches if isinstance(cfg, Parts) else at_once
 
     def other(_: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Any) -> None:  # noqa: ANN401 reason: the family's

@@ -138,7 +138,7 @@ EDITS: dict[str, tuple[str, str]] = {
         "wgmma.wait(pending=0)\n                    last.release()",
         "last.release()",
     ),
-    "sums of the tile before": ("slot.b, init=True)", "slot.b, init=eq(e, 0))"),
+    "sums of the tile before": ("slot.b, init=True)", "slot.b, init=e < 1)"),
     "columns of the tile after": ("copy(g.tile((bn, BLOCK), (j, k))", "copy(g.tile((bn, BLOCK), (j + 1, k))"),
     "both warpgroups store the first's rows": ("(2 * i + wg, j), boxes)", "(2 * i, j), boxes)"),
     "the last tile of columns is left out": ("ceil_div(D.shape[2], bn)", "D.shape[2] // bn"),

@@ -38,7 +38,7 @@ from argus.core.values.evaluation import Evaluation
 from argus.core.values.expr import Expr
 from argus.core.values.literals import rewritten
 from argus.core.values.nested_tests import nested, where
-from argus.core.values.normal import FormOf, normal_form
+from argus.core.values.normal import FormOf, NormalForm, normal_form
 from argus.core.values.rewriting import free_symbols
 from argus.core.walk import evaluate as evaluate_index
 from argus.core.walk import symbols
@@ -100,9 +100,14 @@ def by_normal_forms(
     if isinstance(held_side, str) or isinstance(formula_side, str):
         return Undecided(frozenset(), held_side if isinstance(held_side, str) else str(formula_side))
     try:
-        found = _leaves(held_side.value, formula_side.value, facts, ())
+        return _by_sides(held_side, formula_side, facts)
     except NoNormalFormError as error:
         return Undecided(frozenset(), str(error))
+
+
+def _by_sides(held_side: NormalForm, formula_side: NormalForm, facts: tuple[Cond, ...]) -> Equal | Undecided:
+    """Raises NoNormalFormError if what both need is too large."""
+    found = _leaves(held_side.value, formula_side.value, facts, ())
     if found is None:
         return Undecided(frozenset(), "the normal forms differ")
     own = settled(formula_side.conditions.union(*formula_side.shown.values()), facts)

@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 
 from argus.core.query import Budget, Unsat
+from argus.core.values import equality
+from argus.core.values.atoms import NoNormalFormError
 from argus.core.values.conditions import Integers
 from argus.core.values.equality import Different, Equal, Undecided, equal
 from argus.core.values.expr import Expr
@@ -24,6 +26,17 @@ def proved(held: Expr, case: Case, solver: Solver) -> bool:
             for each in answer.conditions
         )
     return isinstance(answer, Equal)
+
+
+def test_conditions_that_grow_too_large_leave_it_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = next(iter(CASES.values()))
+
+    def too_large(*_: object) -> None:
+        raise NoNormalFormError("the normal form is too large")
+
+    monkeypatch.setattr(equality, "settled", too_large)
+    found = equality.by_normal_forms(case.held, case.formula, case.facts)
+    assert found == Undecided(frozenset(), "the normal form is too large")
 
 
 @pytest.mark.share(8)

@@ -4,8 +4,9 @@ build: traces, verifies and compiles every configuration into build/moe_h200; ne
 float64 on random numbers of rows, experts without rows among them, with a poisoned output between guard zones; that
 wrong offsets and wrong tiles are refused; then times it vs. torch's `_grouped_mm` and one cuBLAS product an expert,
 both in bf16, torch's `_scaled_grouped_mm` of e4m3 with scales of rows and columns, and DeepGEMM in bf16 and in e4m3
-with scales of blocks if `benchmarks/peers/deep_gemm.py` has built it, for several ways to distribute rows: interleaved,
-in rounds of rotating order, in both regimes. `whole`: with its tiles computed and all integers checked on the GPU ahead
+with scales of blocks if `benchmarks/peers/deep_gemm.py` has built it, and vLLM's kernel in Triton in the same if
+`benchmarks/peers/vllm_moe.py` has taken it out, for several ways to distribute rows: interleaved, in rounds of rotating
+order, in both regimes. `whole`: with its tiles computed and all integers checked on the GPU ahead
 of the launch, as `argus.grouped_matmul` does. Writes moe.json in `--out` and prints a table of ratios.
 """
 
@@ -25,7 +26,7 @@ import built_variants
 from attrs import evolve, frozen
 from built_variants import Loaded, Rows
 from grouped_shapes import Shape, shapes
-from peers import deep_gemm_calls
+from peers import deep_gemm_calls, vllm_moe
 from peers.deep_gemm import BF16, E4M3, grouped_product
 
 from argus.kernels import grouped, grouped_fp8
@@ -48,7 +49,7 @@ FP8, FP8_ROWS = "grouped_fp8_blocks", "grouped_fp8_rows"
 SAID = {FP8: "fp8 ", FP8_ROWS: "fp8 rows "}
 """What variants of a kernel are called in results."""
 THEIRS = {BF16: "grouped_nt", E4M3: FP8}
-"""Whose operands DeepGEMM's products of each type take."""
+"""Whose operands the peers' products of each type take."""
 
 
 def variants() -> dict[str, tuple[str, str]]:
@@ -309,10 +310,25 @@ def deep_gemm(torch: Any, shape: Shape, given: Given) -> deep_gemm_calls.Call | 
     return call
 
 
+def vllm(torch: Any, shape: Shape, given: Given, kind: str) -> Callable[[], object] | None:  # noqa: ANN401 reason: untyped
+    """vLLM's product, of rows whose places are known before it is called; None if it has not been taken out."""
+    out = torch.full((shape.rows, shape.N), float("nan"), device="cuda", dtype=torch.bfloat16)
+    scales = None if given.scales is None else (given.scales[0].T.contiguous(), given.scales[1])
+    found = vllm_moe.fastest(torch, (given.a, given.b, out), scales, shape.counts)
+    if found is None:
+        return None
+    name, call = found
+    off = excess(torch, shape, given, kind, out, SAMPLED)
+    print(f"{shape.name} vLLM {kind} {name}: error {off:.2f} of what is allowed", flush=True)
+    return call
+
+
 def timed(torch: Any, kernels: Loaded, shape: Shape, rounds: int) -> Rows:  # noqa: ANN401 reason: untyped
     of = {kind: operands(torch, shape, kind) for kind in ("grouped_nt", FP8, FP8_ROWS)}
     calls = peers(torch, shape, of["grouped_nt"]) | {"torch e4m3": scaled_peer(torch, of[FP8_ROWS])}
+    others: dict[str, Callable[[], object] | None]
     others = {f"DeepGEMM {name}": deep_gemm(torch, shape, of[kind]) for name, kind in THEIRS.items()}
+    others |= {f"vLLM {name}": vllm(torch, shape, of[kind], kind) for name, kind in THEIRS.items()}
     calls |= {name: call for name, call in others.items() if call is not None}
     theirs = tuple(calls)
     out = torch.empty((shape.rows, shape.N), device="cuda", dtype=torch.bfloat16)
@@ -346,6 +362,9 @@ def run(chosen: argparse.Namespace) -> int:
         print(built_variants.table(rows), flush=True)
         return rows
 
+    if vllm_moe.loaded() is not None:
+        for tiles, scaled in ((vllm_moe.BF16, False), (vllm_moe.E4M3, True)):
+            vllm_moe.compiled(tiles, scaled=scaled)
     load = import_module("argus.runtime.gpu.launch").load
     return built_variants.run(chosen, FOLDER, load, is_right, all_timed, "moe.json") or int(not all(refused))
 

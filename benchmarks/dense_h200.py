@@ -10,6 +10,7 @@ how far the selected one is from the fastest. Both verify on this machine, and w
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -125,6 +126,7 @@ class Case:
         held = 2 * (m * k + n * k + m * n)
         self.torch, count = torch, 2 if held < SMALL else min(SETS, -(-CACHE // held))
         self.sets = [self._tensors() for _ in range(count)]
+        self.turns = itertools.cycle(range(count))
         self.sizes = dict(zip("MNK", shape, strict=True))
         a, b = self.sets[0]["A"].double(), self.sets[0]["B"].double()
         self.wanted = a @ b.T
@@ -141,7 +143,7 @@ class Case:
             a, b, c = given["A"], given["B"].T, given["C"]
             return lambda: self.torch.mm(a, b, out=c)
 
-        return rotating([bound(each) for each in self.sets])
+        return rotating([bound(each) for each in self.sets], self.turns)
 
     def prepared(self, kernel: Any) -> Any:  # noqa: ANN401 reason: untyped
         """The kernel at these sizes; None where it does not take them."""
@@ -159,10 +161,15 @@ class Case:
         at.bind(given, self.stream)()
         return ((given["C"].double() - self.wanted).abs() / self.scale).max().item()
 
-    def launches(self, at: Any, sets: int = SETS) -> Callable[[], object]:  # noqa: ANN401 reason: untyped
+    def launches(self, at: Any) -> Callable[[], object]:  # noqa: ANN401 reason: untyped
         """The next of its launches in rotation."""
-        calls = [at.bind(each, self.stream) for each in self.sets[:sets]]
-        return rotating([lambda call=call, _alive=at: call() for call in calls])
+        calls = [at.bind(each, self.stream) for each in self.sets]
+        return rotating([lambda call=call, _alive=at: call() for call in calls], self.turns)
+
+    def first(self, at: Any) -> Callable[[], object]:  # noqa: ANN401 reason: untyped
+        """Its launch on the first operands."""
+        call = at.bind(self.sets[0], self.stream)
+        return lambda _alive=at: call()
 
 
 def stopwatch(torch: Any, kernels: Mapping[str, Any]) -> Stopwatch:  # noqa: ANN401 reason: untyped
@@ -279,7 +286,7 @@ def _timed(case: Case, watch: Brief, kernel: Any, best: float) -> tuple[float, f
         error = case.error(at)
     except ArgusError:  # a kernel of a number of rows of A takes no other
         return None
-    alone = watch.alone(case.launches(at, 1))
+    alone = watch.alone(case.first(at))
     if not error < CLOSE or alone > FAR * best + SLACK:
         return alone, alone, error
     return *watch.both(case.launches(at)), error

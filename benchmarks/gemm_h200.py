@@ -15,7 +15,7 @@ import json
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import cycle
 from math import isnan, prod
@@ -235,11 +235,12 @@ def timed(
     held = sum(tensor.nbytes for tensor in first.values())
     sets = [first, *(here.tensors(torch, shape) for _ in range(min(16, -(-CACHE // held)) - 1))]
     stream = torch.cuda.current_stream().cuda_stream
-    theirs = [here.peers(torch, each) for each in sets]
-    calls: dict[str, Callable[[], object]] = {name: rotating([each[name] for each in theirs]) for name in theirs[0]}
+    theirs, turns = [here.peers(torch, each) for each in sets], cycle(range(len(sets)))
+    calls: dict[str, Callable[[], object]]
+    calls = {name: rotating([each[name] for each in theirs], turns) for name in theirs[0]}
     for name, kernel in kernels.items():
         prepared = kernel.prepare(here.sizes(shape))
-        calls[name] = rotating([prepared.bind(each, stream) for each in sets])
+        calls[name] = rotating([prepared.bind(each, stream) for each in sets], turns)
 
     def hold(seconds: float) -> None:
         torch.cuda._sleep(int(2e9 * seconds))
@@ -279,10 +280,17 @@ def one(_: Shape) -> int:
     return 1
 
 
-def rotating(calls: Sequence[Callable[[], object]]) -> Callable[[], object]:
-    """A function that makes the next of the calls, each with its own operands, in rotation."""
-    following = cycle(calls)
-    return lambda: next(following)()  # noqa: PLW0108 reason: another call each time
+def rotating(calls: Sequence[Callable[[], object]], turns: Iterator[int]) -> Callable[[], object]:
+    """A function that makes one of the calls, each with its own operands: that of the number which is next.
+
+    turns: one iterator for all that are compared. With one each, a candidate often has the operands that another one
+    has just left in the L2 cache.
+    """
+
+    def call() -> object:
+        return calls[next(turns)]()
+
+    return call
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:

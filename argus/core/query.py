@@ -49,7 +49,8 @@ class Budget:
     runs: runs of the interpreter per search for a counterexample.
     points: assignments that the enumerating backend may try.
     seconds: timeout (wall clock) of a query or a search, whatever it has counted.
-    total: seconds (wall clock) for the proof of a kernel or a program; without a limit unless something waits for it.
+    total: seconds of the processor, in the proving thread, for the proof of a kernel or a program; without a limit
+    unless something waits for it. A machine that does other work, too, finds the same verdict later.
     seed: the seed of every randomised heuristic.
     """
 

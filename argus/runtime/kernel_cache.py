@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from time import perf_counter, thread_time
 
 from argus.core.diagnostic import ArgusError
 from argus.core.index_text import show
@@ -44,6 +45,8 @@ _NO_SOLVER = ("E601", "E602")
 _CODE = {"sm_90a": ".cubin", "gfx942": ".hsaco"}
 """The suffix of files with code, by target."""
 
+_PATIENCE = 1.0
+"""Seconds that a proof may wait for the processor, besides as many as it had it, and still count as an attempt."""
 
 UNVERIFIED = CachedVerdict("unverified")
 
@@ -80,7 +83,8 @@ def build_ahead(traced: Kernel | Program) -> None:
 def verify_cached(kernel: Kernel, folder: Path | None = None, budget: Budget | None = None) -> CachedVerdict:
     """The verdict on the kernel, verified now unless this machine has before.
 
-    "unknown" is believed of the same solver with at least this budget, and asked for again with another or a larger.
+    "unknown" is believed of the same solver with at least this budget, and asked for again with another or a larger;
+    also where the proof waited for the processor so long that limits of wall-clock time may have ended it.
     """
     place, _ = _folder_of(kernel, folder)
 
@@ -106,14 +110,17 @@ def _verdict(place: Path, name: str, compute: Callable[[Budget], CachedVerdict],
         before = read_attempt(place) if known else None
         if before is not None and before.solver == known and budget.within(before.budget):
             return CachedVerdict("unknown", solver.name, reason=before.reason)
+        wall, own = perf_counter(), thread_time()
         found = compute(budget)
+        own = thread_time() - own
+        waited = perf_counter() - wall - own
     except ArgusError as problem:
         if problem.diagnostic.code in _NO_SOLVER:
             return UNVERIFIED
         raise
     if found.verdict != "unknown":
         write_record(place, name, found)
-    elif known:
+    elif known and waited <= own + _PATIENCE:
         write_attempt(place, name, Attempt(known, budget, found.reason))
     return found
 

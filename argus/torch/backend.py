@@ -30,7 +30,7 @@ _WARNED: set[str] = set()
 class Options:
     """fallback: what happens to operations that are not covered: eager torch runs them, or E418 is raised.
 
-    proof_seconds: for the proofs of a graph; a kernel without a proof by then is not used.
+    proof_seconds: of the processor, for the proofs of a graph; a kernel without a proof by then is not used.
     """
 
     fallback: Fallback = "eager"

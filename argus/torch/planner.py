@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 from attrs import define, field
@@ -30,9 +30,9 @@ from argus.torch.report import KernelEntry
 from argus.torch.steps import EagerStep, Lowered, NestStep, Tensor
 
 PROOF_SECONDS = 300.0
-"""For the proofs of a graph; what has no proof then runs otherwise."""
+"""Of the processor, for the proofs of a graph; what has no proof then runs otherwise."""
 _MOST_SECONDS = 60.0
-"""For the proof of a kernel."""
+"""Of the processor, for the proof of a kernel."""
 _MOMENTS = ("aten.var", "aten.std")
 _PROOFS: dict[tuple[str, str], KernelEntry | str] = {}
 """What is known of kernels in this process, by name and configuration; those that are unknown are on no disk."""
@@ -44,7 +44,7 @@ Tried = tuple[Canonical, tuple[Candidate, ...], str]
 
 @define
 class Planner:
-    """hints: values of sizes. left: seconds for proofs. compiles: whether code is compiled while other kernels are
+    """hints: values of sizes. left: seconds of the processor for proofs. compiles: whether code is compiled while other kernels are
     proved. kernels: what was chosen, by the output's name. failed: kernels
     that are not proved, and why. in_proofs: seconds.
 
@@ -228,14 +228,13 @@ class Planner:
         key = candidate.family, candidate.config
         found = _PROOFS.get(key)
         if found is None:
-            start = perf_counter()
+            start, own = perf_counter(), thread_time()
             total = max(0.0, min(_MOST_SECONDS, self.left))
             found = _proof(candidate, form, Budget(runs=0, total=total))
             if self.compiles and isinstance(found, KernelEntry):
                 build_ahead(candidate.traced()[0])
-            seconds = perf_counter() - start
-            self.in_proofs += seconds
-            self.left -= seconds
+            self.in_proofs += perf_counter() - start
+            self.left -= thread_time() - own
             if isinstance(found, KernelEntry) or total == _MOST_SECONDS:
                 _PROOFS[key] = found
         if isinstance(found, str):

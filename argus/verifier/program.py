@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from time import perf_counter
+from time import perf_counter, thread_time
 
 from attrs import define, evolve, field
 
@@ -55,14 +55,14 @@ def verify_program(
     Takes the arguments of `verify`, and raises the same errors.
     """
     traced = program if isinstance(program, Program) else program.trace(config or program.instances()[0])
-    start, backend, limits = perf_counter(), resolve(solver), budget or Budget()
+    start, spent, backend, limits = perf_counter(), thread_time(), resolve(solver), budget or Budget()
     launches = launch_contexts(traced)
     contents: dict[Buffer, TensorContent] = {}
     values: dict[Buffer, Left | str] = {}
     states: list[Contents] = []
     reports: list[Report] = []
     for number, each in enumerate(launches):
-        session = Session(backend, evolve(limits, total=limits.total - (perf_counter() - start)), cache)
+        session = Session(backend, evolve(limits, total=limits.total - (thread_time() - spent)), cache)
         try:
             report, analysis = _verify_launch(ProgramLaunch(traced, number, launches), contents, values, session)
         except OutOfTime:

@@ -243,3 +243,25 @@ def test_a_damaged_attempt_is_repeated(tmp_path: Path, monkeypatch: pytest.Monke
         (path,) = tmp_path.rglob("attempt-*.json")
         path.write_text(text, encoding="utf-8")
     assert asked == [Budget()] * 4
+
+
+@pytest.mark.parametrize(("waits", "tries"), [(0.9, 1), (30.0, 2)])
+def test_a_proof_that_waited_for_the_processor_is_no_attempt(
+    waits: float, tries: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = evolve(verify(twice), verdict=Unknown("timeout", "more time"))
+    asked: list[Budget] = []
+    now = 100.0
+
+    def undecided(_kernel: Kernel, budget: Budget) -> Report:
+        nonlocal now
+        asked.append(budget)
+        now += waits
+        return report
+
+    monkeypatch.setattr(module, "verify", undecided)
+    monkeypatch.setattr(module, "perf_counter", lambda: now)
+    monkeypatch.setattr(module, "thread_time", lambda: 5.0)
+    for _ in range(2):
+        assert verify_cached(twice.trace(), tmp_path).reason == "timeout"
+    assert len(asked) == tries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Literal, get_args
 
 from attrs import define, evolve, field, frozen
@@ -39,7 +39,7 @@ class Stats:
 
 
 class OutOfTime(Exception):  # noqa: N818 reason: it ends one verification, as a result
-    """The time for a whole proof (`Budget.total`) is spent."""
+    """The processor's time for a whole proof (`Budget.total`) is spent."""
 
 
 Count = Literal["asked", "by_normal_form", "memory_hits", "disk_hits", "enumerated", "reached_smt", "gave_up"]
@@ -62,7 +62,7 @@ class Answers:
     witnesses: Witnesses = field(factory=Witnesses, init=False)
     _tally: dict[Count, int] = field(factory=lambda: dict.fromkeys(_COUNTS, 0), init=False)
     _seconds: float = field(default=0.0, init=False)
-    _begun: float = field(factory=perf_counter, init=False)
+    _begun: float = field(factory=thread_time, init=False)
     _memory: dict[str, Answer] = field(factory=dict[str, Answer], init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -75,7 +75,7 @@ class Answers:
 
     def asked(self) -> None:
         """Count a question. Raises OutOfTime where the proof has no time left."""
-        if perf_counter() - self._begun > self.budget.total:
+        if thread_time() - self._begun > self.budget.total:
             raise OutOfTime
         self.count("asked")
 

@@ -1,4 +1,4 @@
-"""What the process that runs problems of KernelBench is asked, as JSON."""
+"""What the processes that run problems of KernelBench are asked, as JSON."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from typing import Any
 
 from attrs import asdict, frozen
 
+Row = dict[str, Any]
+"""What is found of a problem. cut: why it is not the whole row, if it is not."""
+_LEAST = 3.0
+"""Seconds before the end from which no problem is begun."""
+
 
 @frozen
 class Problem:
@@ -18,14 +23,21 @@ class Problem:
     number: int
     path: str
 
+    @property
+    def key(self) -> str:
+        return f"{self.level}.{self.number}"
+
 
 @frozen
 class Asked:
     """Problems in order, and how they are run.
 
-    seconds: the limit of one problem. until: the time of day (`time.time`) after which none is begun; 0: no limit.
+    seconds: the limit of one problem. until: the time of day (`time.time`) at which all ends; 0: no limit.
     seeds, shapes: of inputs and weights, and of other sizes. rounds: of measured calls; 0: no times. beside: what is
-    measured beside eager torch, "compile" and "max-autotune". jobs: processes that prove and build kernels ahead.
+    measured beside eager torch, "compile" and "max-autotune"; the latter in a second turn, when all problems have had
+    theirs. gpus: processes that run problems, each on a GPU of its own. jobs: processes that prove and build kernels
+    ahead. ahead_seconds: the limit of one problem there. cold: whether they do so from empty caches, a problem each.
+    folder: of the tickets by which the processes share out the problems.
     """
 
     problems: tuple[Problem, ...]
@@ -37,7 +49,15 @@ class Asked:
     shapes: int = 2
     rounds: int = 30
     beside: tuple[str, ...] = ("compile", "max-autotune")
+    gpus: int = 1
     jobs: int = 0
+    ahead_seconds: float = 300.0
+    cold: bool = False
+    folder: str = ""
+
+    def is_over(self, now: float) -> bool:
+        """Whether no problem is begun any more, at this time of day."""
+        return bool(self.until) and now > self.until - _LEAST
 
     def write(self, place: Path) -> None:
         place.write_text(json.dumps(asdict(self)), encoding="utf-8")
@@ -47,3 +67,20 @@ class Asked:
         data: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
         problems: Sequence[dict[str, Any]] = data.pop("problems")
         return Asked(tuple(Problem(**each) for each in problems), beside=tuple(data.pop("beside")), **data)
+
+
+def ahead_of(problem: Problem) -> str:
+    """The name of the ticket of what was proved and built ahead."""
+    return f"ahead-{problem.key}"
+
+
+_OF_TIMES = ("milliseconds", "rounds", "bytes", "flops", "first_call")
+
+
+def merged(one: Row, other: Row) -> Row:
+    """Of two rows of a problem the one that says more, with the times that say more."""
+    if one.get("error") or other.get("error"):
+        return other if one.get("error") else one
+    more, less = sorted((one, other), key=lambda row: -len(row["errors"]))
+    timed = max((more, less), key=lambda row: len(row.get("milliseconds", {})))
+    return more | {name: timed[name] for name in _OF_TIMES if name in timed}

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from argus.cli.bench import kernelbench
-from argus.cli.bench.kernelbench import ahead, line, problems, run, totals
+from argus.cli.bench import kernelbench_runs
+from argus.cli.bench.kernelbench import begun_early, line, problems, totals
+from argus.cli.bench.kernelbench_runs import ahead, run
 from argus.core.diagnostic import ArgusError
-from argus.report.kernelbench import Asked, Problem
+from argus.report.kernelbench import Asked, Problem, Row, merged
+from argus.runtime.processes.tickets import Tickets
 from argus.torch.kernelbench.compare import compare, compared
 from argus.torch.kernelbench.problem import load, reduced, runnable
 
@@ -166,32 +168,60 @@ def test_rows_and_totals() -> None:
     assert line(wrong).endswith("eager torch: aten.sort.default (no entry)")
     assert "1 other shapes, not at 160" in line(ROW)
     assert "against eager torch" in line(ROW | {"against": ["eager torch"]})
+    cut = ROW | {"cut": "the run ended", "wanted": 8}
+    assert line(cut).endswith("1 comparisons of 8: the run ended")
     lost = {"level": 1, "problem": 1, "name": "x", "error": "gone"}
     assert line(lost).endswith("not run: gone")
     assert list(totals([ROW, wrong, lost]).values()) == [3, 1, 1, 1, 1]
 
 
+def asked_in(folder: Path, asked: Asked) -> tuple[Asked, Path]:
+    """What is asked, with tickets in a folder, and where it is written."""
+    place = folder / "asked.json"
+    whole = evolve(asked, folder=str(folder))
+    whole.write(place)
+    return whole, place
+
+
 @pytest.mark.nightly
-def test_problems_are_proved_and_right_in_a_process_of_their_own(tmp_path: Path) -> None:
-    asked = Asked(tuple(problems(checkout(tmp_path), (1,), ())), device="cpu")
-    with ahead(asked):
-        rows = list(run(asked))
+@pytest.mark.parametrize("cold", [False, True])
+def test_problems_are_proved_and_right_in_processes_of_their_own(
+    *, cold: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path / "cache"))
+    chosen = tuple(problems(checkout(tmp_path), (1,), ()))
+    asked, place = asked_in(tmp_path, Asked(chosen, device="cpu", jobs=2, gpus=2, cold=cold))
+    with ahead(asked, place, chosen):
+        rows = sorted(run(asked, place), key=lambda row: row["problem"])
     assert [each["problem"] for each in rows] == [2, 10]
     for found in rows:
         assert found["error"] == ""
         assert found["proved"]
         assert found["right"]
         assert found["kernels"] == 1
-        assert len(found["errors"]) == 7  # five seeds, two other shapes
+        assert len(found["errors"]) == found["wanted"] == 7  # five seeds, two other shapes
         assert not found["shapes_dropped"]
+        assert (len(found["ahead"]["kernels"]), found["ahead"]["cold"]) == (1, cold)
+        assert found["ahead"]["seconds"] > 0
+    assert [each.name for each in (tmp_path / "cache").iterdir()] == ["kernels"]
+    assert list((tmp_path / "cache" / "kernels").glob("*/verdict-*.json"))
 
 
 WRITES = """
-import json, signal, sys, time
+import json, os, signal, sys, time
 asked = json.load(open(sys.argv[1]))
 for problem in asked["problems"]:
+    key = f"1.{{problem['number']}}"
+    try:
+        os.close(os.open(os.path.join(asked["folder"], f"0-{{key}}.taken"), os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        continue
     signal.setitimer(signal.ITIMER_REAL, asked["seconds"])
-    if problem["number"] == 2:
+    with open(sys.argv[2], "a") as rows:
+        rows.write(json.dumps({{"begun": key}}) + "\\n")
+        if problem["number"] == 3:
+            rows.write(json.dumps({{"right": True, "errors": [0.0], "cut": "in its times"}}) + "\\n")
+    if problem["number"] in {faulty}:
         {fault}
     with open(sys.argv[2], "a") as rows:
         rows.write(json.dumps({{"problem": problem["number"], "right": True}}) + "\\n")
@@ -207,18 +237,58 @@ THREE = Asked(tuple(Problem(1, number, f"{number}_x.py") for number in (1, 2, 3)
     ],
 )
 def test_a_problem_that_ends_the_process_is_said_and_the_next_ones_run(
-    fault: str, said: str, monkeypatch: pytest.MonkeyPatch
+    fault: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kernelbench, "WORKER", (sys.executable, "-c", WRITES.format(fault=fault)))
-    first, second, third = run(THREE)
-    assert (first["problem"], first["right"], third["problem"], third["right"]) == (1, True, 3, True)
+    text = WRITES.format(fault=fault, faulty=[2, 3])
+    monkeypatch.setattr(kernelbench_runs, "WORKER", (sys.executable, "-c", text))
+    first, second, third = run(*asked_in(tmp_path, THREE))
+    assert (first["problem"], first["right"]) == (1, True)
     assert second == {"level": 1, "problem": 2, "name": "x", "error": said}
+    assert (third["right"], third["cut"]) == (True, said)  # what was found until then
 
 
-def test_a_process_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernelbench, "WORKER", ("/nowhere/python",))
-    assert ["no process could be started" in each["error"] for each in run(THREE)] == [True] * 3
+def test_two_gpus_share_the_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = WRITES.format(fault="time.sleep(0.2)", faulty=[1, 2])
+    monkeypatch.setattr(kernelbench_runs, "WORKER", (sys.executable, "-c", text))
+    found = [row["problem"] for row in run(*asked_in(tmp_path, evolve(THREE, gpus=2, seconds=20.0)))]
+    assert sorted(found) == [1, 2, 3]
 
 
-def test_no_problem_is_begun_after_the_budget() -> None:
-    assert list(run(evolve(THREE, until=1.0))) == []
+def test_a_process_that_cannot_be_started_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernelbench_runs, "WORKER", ("/nowhere/python",))
+    errors = [each["error"] for each in run(*asked_in(tmp_path, THREE))]
+    assert ["no process could be started" in each for each in errors] == [True] * 3
+
+
+def test_no_problem_is_begun_after_the_end(tmp_path: Path) -> None:
+    assert list(run(*asked_in(tmp_path, evolve(THREE, until=1.0)))) == []
+
+
+def test_what_takes_long_is_prepared_early_and_the_short_ones_before_the_rest(tmp_path: Path) -> None:
+    chosen = [Problem(1, number, str(tmp_path / f"{number}_x.py")) for number in range(1, 7)]
+    for each in chosen:
+        Path(each.path).write_text("nn.Conv2d" if each.number in (2, 3, 4) else "", encoding="utf-8")
+    order = [each.number for each in begun_early(chosen, 3, {"1.4": 100.0, "1.6": 1.0})]
+    assert order[:4] == [4, 2, 6, 5]
+    assert sorted(order) == [1, 2, 3, 4, 5, 6]
+    assert order[-1] == 3
+
+
+def test_a_ticket_is_taken_once_and_read_when_it_is_written(tmp_path: Path) -> None:
+    tickets = Tickets(tmp_path)
+    assert [tickets.take("0-1.2"), tickets.take("0-1.2"), tickets.take("1-1.2")] == [True, False, True]
+    assert tickets.read("ahead-1.2") is None
+    tickets.write("ahead-1.2", {"seconds": 2.5})
+    assert tickets.read("ahead-1.2") == {"seconds": 2.5}
+
+
+def test_of_several_rows_most_comparisons_count_with_the_times_of_most_peers() -> None:
+    row: Row = ROW | {"errors": [1e-7, 2e-7], "rounds": 12}
+    beside = row | {"errors": [4e-7], "milliseconds": {"eager": 3.0, "argus": 1.5, "compile": 6.0}, "rounds": 30}
+    for one, other in ((row, beside), (beside, row)):
+        found = merged(one, other)
+        assert (found["errors"], found["rounds"]) == (row["errors"], 30)
+        assert found["milliseconds"]["compile"] == 6.0
+    lost = {"level": 2, "problem": 3, "name": "Sum_", "error": "it did not finish within 20 s"}
+    assert merged(lost, row) is row
+    assert merged(row, lost) is row

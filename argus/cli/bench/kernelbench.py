@@ -1,42 +1,29 @@
-"""`argus bench kernelbench`: problems of KernelBench by `torch.compile(backend="argus")`, in a process of their own."""
+"""`argus bench kernelbench`: problems of KernelBench by `torch.compile(backend="argus")`, in processes of their own."""
 
 from __future__ import annotations
 
 import json
 import re
-import signal
-import sys
 import tempfile
-from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
-from contextlib import contextmanager
-from importlib import import_module
-from multiprocessing import get_context
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import time
 from typing import Any
 
 import click
-from attrs import evolve
 
+from argus.cli.bench.kernelbench_runs import ahead, run
 from argus.cli.options import json_option
 from argus.cli.screen import Screen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.report.command_result import Outcome
-from argus.report.kernelbench import Asked, Problem
-from argus.runtime.processes.isolated import run_command
+from argus.report.kernelbench import Asked, Problem, Row, merged
 
-SCHEMA = "argus-kernelbench-2"
-WORKER = (sys.executable, "-m", "argus.torch.kernelbench.worker")
+SCHEMA = "argus-kernelbench-3"
 _NUMBER = re.compile(r"(\d+)_(.+)\.py")
 _WANTED = re.compile(r"(?:(\d+)\.)?(\d+)")
-_START = 120.0
-"""Seconds that a process may take to start and to end."""
-_LOOK = 0.2
-"""Seconds between two looks at the rows that the process has written."""
-_SPAWN = get_context("spawn")
-Row = dict[str, Any]
+_OF_CONVOLUTIONS, _OF_OTHERS = 40.0, 4.0
+"""Seconds that a problem with convolutions, and one without, are expected to take ahead, where nothing is known."""
 
 
 @click.command()
@@ -45,13 +32,17 @@ Row = dict[str, Any]
 @click.option("--problem", "wanted", multiple=True, metavar="N", help="Only N or LEVEL.N; repeatable, in order.")
 @click.option("--device", type=click.Choice(["cuda", "cpu"]), default="cuda", show_default=True)
 @click.option("--seconds", type=float, default=300.0, show_default=True, help="The time limit of one problem.")
-@click.option("--budget", type=float, default=0.0, help="Begin no problem after so many seconds. Default: no limit.")
+@click.option("--budget", type=float, default=0.0, help="End after so many seconds. Default: no limit.")
 @click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Of weights and inputs.")
 @click.option("--shapes", type=click.IntRange(0), default=2, show_default=True, help="Other sizes.")
 @click.option("--rounds", type=click.IntRange(0), default=30, show_default=True, help="Measured calls on a GPU.")
 @click.option("--beside", type=click.Choice(["eager", "compile", "all"]), default="all", show_default=True,
               help="Measure beside eager torch alone, torch.compile, or its max-autotune mode, too.")  # fmt: skip
+@click.option("--gpus", type=click.IntRange(1), default=1, show_default=True, help="GPUs that share the problems.")
 @click.option("--jobs", type=click.IntRange(0), default=0, help="Processes that prove and build kernels ahead.")
+@click.option("--ahead-seconds", type=float, default=300.0, show_default=True, help="Their limit of one problem.")
+@click.option("--cold", is_flag=True, help="They begin each problem with empty caches, and its row says the time.")
+@click.option("--costs", type=click.Path(path_type=Path), help="Rows of an earlier run: what takes long begins early.")
 @click.option("--solver", default="portfolio", show_default=True, help="The solver of the proofs.")
 @click.option("--into", type=click.Path(path_type=Path), help="Add each problem's row to this file, as JSON in a line.")
 @json_option
@@ -62,33 +53,41 @@ def kernelbench(
     budget: float,
     beside: str,
     into: Path | None,
+    costs: Path | None,
     as_json: bool,
     **how: Any,  # noqa: ANN401 reason: options of a run, by name
 ) -> Outcome:
     """Problems of a checkout of KernelBench: proved or not, right or not, and their times beside torch's.
 
     On the CPU sizes are reduced, and the interpreter runs the kernels. Problems' code is the checkout's: it runs in a
-    process of its own, which is stopped by a problem that takes too long; the next ones have a new process. Exit code 1
-    if a problem is wrong.
+    process of its own, which is stopped by a problem that takes too long; the next ones have a new process. What was
+    found of a problem until then is in its row. Problems whose kernels are prepared (--jobs) run first. Max-autotune
+    is measured when all problems have had their turn, in rows of its own. Exit code 1 if a problem is wrong.
     """
     screen = Screen()
     peers = {"eager": (), "compile": ("compile",), "all": ("compile", "max-autotune")}[beside]
     until = time() + budget if budget else 0.0
-    asked = Asked(tuple(problems(checkout, levels or (1, 2), wanted)), until=until, beside=peers, **how)
-    found: list[Row] = []
-    with ahead(asked):
-        for row in run(asked):
-            found.append(row)
-            if into is not None:
-                with into.open("a", encoding="utf-8") as rows:
-                    rows.write(json.dumps(row) + "\n")
-            if not as_json:
-                screen.lines([line(row)])
-    counts = {"asked": len(asked.problems), **totals(found)}
+    found: dict[tuple[int, int], Row] = {}
+    with tempfile.TemporaryDirectory(prefix="argus-kernelbench-") as folder:
+        chosen = tuple(problems(checkout, levels or (1, 2), wanted))
+        asked = Asked(chosen, until=until, beside=peers, folder=folder, **how)
+        place = Path(folder) / "asked.json"
+        asked.write(place)
+        with ahead(asked, place, begun_early(chosen, asked.jobs, _costs(costs))):
+            for row in run(asked, place):
+                key = row["level"], row["problem"]
+                found[key] = merged(found[key], row) if key in found else row
+                if into is not None:
+                    with into.open("a", encoding="utf-8") as rows:
+                        rows.write(json.dumps(row) + "\n")
+                if not as_json:
+                    screen.lines([line(row)])
+    rows = [*found.values()]
+    counts = {"asked": len(asked.problems), **totals(rows)}
     if not as_json:
         screen.lines([", ".join(f"{count} {name}" for name, count in counts.items())])
-    wrong = any(row.get("right") is False for row in found)
-    return Outcome(int(wrong), {"schema": SCHEMA, "device": asked.device, "problems": found, **counts})
+    wrong = any(row.get("right") is False for row in rows)
+    return Outcome(int(wrong), {"schema": SCHEMA, "device": asked.device, "problems": rows, **counts})
 
 
 def problems(checkout: Path, levels: Sequence[int], wanted: Sequence[str]) -> list[Problem]:
@@ -117,90 +116,34 @@ def _of_level(checkout: Path, level: int) -> list[Problem]:
     return sorted(found, key=lambda each: each.number)
 
 
-def prepare(place: str, part: int) -> None:
-    """What a process does that proves and builds ahead. It imports torch, which this one does not need."""
-    import_module("argus.torch.kernelbench.ahead").main(place, part)
+def _costs(place: Path | None) -> Mapping[str, float]:
+    """Seconds that problems took ahead, by the rows of an earlier run."""
+    lines = place.read_text(encoding="utf-8").splitlines() if place is not None else []
+    rows: list[Row] = [json.loads(each) for each in lines]
+    return {
+        f"{row['level']}.{row['problem']}": row["ahead"]["seconds"]
+        for row in rows
+        if "seconds" in (row.get("ahead") or {})
+    }
 
 
-@contextmanager
-def ahead(asked: Asked) -> Generator[None]:
-    """Other processes prove and build kernels meanwhile; they are ended with the block."""
-    with tempfile.TemporaryDirectory(prefix="argus-kernelbench-") as folder:
-        place = Path(folder) / "asked.json"
-        asked.write(place)
-        started = [_SPAWN.Process(target=prepare, args=(str(place), part), daemon=True) for part in range(asked.jobs)]
-        for each in started:
-            each.start()
-        try:
-            yield
-        finally:
-            for each in started:
-                each.kill()
-                each.join()
+def begun_early(chosen: Sequence[Problem], jobs: int, costs: Mapping[str, float]) -> list[Problem]:
+    """The order in which problems are prepared: two thirds of the processes begin with those that take longest.
 
+    The others prepare the rest, the shortest first, so that there is always one to run. costs: seconds, as known.
+    """
 
-# -- running -------------------------------------------------------------------------------------------------
+    def cost(problem: Problem) -> float:
+        if problem.key in costs:
+            return costs[problem.key]
+        text = Path(problem.path).read_text(encoding="utf-8")
+        return _OF_CONVOLUTIONS if "nn.Conv" in text else _OF_OTHERS
 
-
-def run(asked: Asked) -> Iterator[Row]:
-    """A row for each problem, as the process finds it; one that ends it has a row that says so."""
-    left = asked.problems
-    while left and not (asked.until and time() > asked.until):
-        ended: str | None = None
-        for each in _run_in_a_process(evolve(asked, problems=left)):
-            if isinstance(each, str):
-                ended = each
-                continue
-            yield _named(left[0]) | each
-            left = left[1:]
-        if ended is not None and left:
-            yield _named(left[0]) | {"error": ended}
-            left = left[1:]
-
-
-def _named(problem: Problem) -> Row:
-    name = Path(problem.path).stem.partition("_")[2]
-    return {"level": problem.level, "problem": problem.number, "name": name}
-
-
-def _run_in_a_process(asked: Asked) -> Iterator[Row | str]:
-    """The rows of the first problems, then, unless the process has come to the end, why it has not."""
-    with tempfile.TemporaryDirectory(prefix="argus-kernelbench-") as folder:
-        place, rows = Path(folder) / "asked.json", Path(folder) / "rows"
-        asked.write(place)
-        rows.touch()
-        limit = _START + asked.seconds * len(asked.problems)
-        with ThreadPoolExecutor(1) as pool, rows.open(encoding="utf-8") as written:
-            process = pool.submit(run_command, (*WORKER, str(place), str(rows)), limit)
-            while not process.done():
-                wait_for([process], timeout=_LOOK)
-                yield from _new(written)
-            yield from _new(written)
-        try:
-            status, said = process.result()
-        except ArgusError as problem:
-            yield problem.diagnostic.message
-            return
-        if status:
-            yield _why(status, said, asked.seconds)
-
-
-def _new(written: Any) -> Iterator[Row]:  # noqa: ANN401 reason: an open file
-    """The lines that have come to their end since the last call."""
-    while True:
-        start = written.tell()
-        text = written.readline()
-        if not text.endswith("\n"):
-            written.seek(start)
-            return
-        yield json.loads(text)
-
-
-def _why(status: int, said: str, seconds: float) -> str:
-    if status == -signal.SIGALRM:
-        return f"it did not finish within {seconds:g} s, and its process was stopped"
-    last = (said.strip().splitlines() or [""])[-1]
-    return f"its process ended with status {status}: {last[:200]}"
+    longest = sorted(chosen, key=cost, reverse=True)
+    first = longest[: 2 * jobs // 3]
+    rest = longest[len(first) :]
+    short = [each for each in reversed(rest) if cost(each) < _OF_CONVOLUTIONS / 2]
+    return [*first, *short, *(each for each in rest if each not in short)]
 
 
 # -- what is said --------------------------------------------------------------------------------------------
@@ -221,6 +164,8 @@ def line(row: Row) -> str:
         parts.append("a constant passes")
     if row["shapes_dropped"]:
         parts.append(f"{len(row['shapes'])} other shapes, not at {', '.join(row['shapes_dropped'])}")
+    if row.get("cut"):
+        parts.append(f"{len(row['errors'])} comparisons of {row['wanted']}: {row['cut']}")
     if row["eager"]:
         parts.append("eager torch: " + "; ".join(f"{name} ({why})" for name, why in row["eager"].items()))
     return f"{start} {', '.join(parts)}"

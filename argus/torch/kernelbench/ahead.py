@@ -1,23 +1,30 @@
-"""Proves and builds the kernels of problems ahead, in other processes, so that the one that uses the GPU finds them.
+"""Proves and builds the kernels of a problem ahead, in another process, so that the one that uses the GPU finds them.
 
 Models and inputs are fake tensors: nothing is allocated. What is found is in the cache of kernels, which all share.
 """
 
 from __future__ import annotations
 
+import os
+import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from time import perf_counter, process_time
 from typing import Any
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
 
+import argus.torch
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Program
 from argus.nests.affine import computed
-from argus.report.kernelbench import Asked
+from argus.report.kernelbench import Asked, ahead_of
 from argus.runtime.kernel_cache import build_cached, build_program_cached
+from argus.runtime.processes.tickets import Tickets
+from argus.solvers.cache import default_folder
 from argus.solvers.choice import use_solver
 from argus.torch.backend import Options, compiled
 from argus.torch.compiled import Compiled, KernelStep
@@ -60,13 +67,51 @@ def _built(graph: Compiled) -> Iterator[str]:
                 continue  # where it is used, the error is said
 
 
-def main(place: str, part: int) -> None:
-    """Prepare every problem of those asked from this part on, in steps of as many as there are processes."""
+def main(place: str, key: str) -> None:
+    """Prepare one problem of those asked, in a process of its own, and write what it took to its ticket."""
     asked = Asked.read(Path(place))
+    (problem,) = (each for each in asked.problems if each.key == key)
     warnings.simplefilter("ignore")
-    with use_solver(asked.solver):
-        for each in asked.problems[part :: asked.jobs]:
-            try:
-                prepare(Path(each.path), asked.device)
-            except Exception:  # noqa: BLE001, S112 reason: where the problem is run, its error is said
+    torch.set_num_threads(1)
+    known: dict[str, Any] = {"cold": asked.cold}
+    with use_solver(asked.solver), _own_cache() if asked.cold else nullcontext():
+        start, own = perf_counter(), process_time()
+        try:
+            known["kernels"] = prepare(Path(problem.path), asked.device)
+        except Exception as error:  # noqa: BLE001 reason: where the problem is run, its error is said
+            known["error"] = f"{type(error).__name__}: {str(error)[:200]}"
+        known |= {"seconds": round(perf_counter() - start, 2), "processor": round(process_time() - own, 2)}
+        entries = argus.torch.report()
+        known["proofs"] = round(sum(each.in_proofs for each in entries), 2)
+        known["not_proved"] = sorted({each for entry in entries for each in entry.failed})
+    Tickets(Path(asked.folder)).write(ahead_of(problem), known)
+
+
+@contextmanager
+def _own_cache() -> Generator[None]:
+    """An empty cache of kernels meanwhile; what is found there is in the shared one afterwards."""
+    shared = default_folder()
+    shared.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="cold-", dir=shared) as folder:
+        before = os.environ.get("ARGUS_CACHE_DIR")
+        os.environ["ARGUS_CACHE_DIR"] = folder
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["ARGUS_CACHE_DIR"]
+            else:
+                os.environ["ARGUS_CACHE_DIR"] = before
+            _move(Path(folder) / "kernels", shared / "kernels")
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move a folder's content into another; what is there already stays. Both lie on one disk."""
+    target.mkdir(parents=True, exist_ok=True)
+    for each in source.iterdir() if source.is_dir() else ():
+        with suppress(OSError):  # another process has brought it meanwhile
+            if not (target / each.name).exists():
+                each.rename(target / each.name)
                 continue
+        if each.is_dir():
+            _move(each, target / each.name)

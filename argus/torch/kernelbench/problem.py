@@ -86,8 +86,8 @@ class Runnable:
     dropped: Mapping[int, str]
 
 
-def runnable(path: Path, limits: Sequence[int], elements: int, wanted: int) -> Runnable:
-    """The problem at the first limits, as many as wanted, at which eager torch runs it.
+def runnable(path: Path, limits: Sequence[int], elements: int, wanted: int, device: str = "cpu") -> Runnable:
+    """The problem at the first limits, as many as wanted, at which eager torch runs it on the device.
 
     elements: the most that its inputs have together.
     """
@@ -98,13 +98,13 @@ def runnable(path: Path, limits: Sequence[int], elements: int, wanted: int) -> R
             break
         try:
             problem = load(path, limit)
-            inputs = problem.inputs(0)
+            inputs = problem.inputs(0, device)
             count = sum(each.numel() for each in inputs if isinstance(each, torch.Tensor))
             if count > elements:
                 dropped[limit] = f"its inputs have {count} elements, more than {elements}"
                 continue
             with torch.no_grad():
-                problem.model(0)(*inputs)
+                problem.model(0, device)(*inputs)
         except (RuntimeError, ValueError, AssertionError, IndexError, TypeError) as refusal:
             dropped[limit] = f"{type(refusal).__name__}: {(str(refusal).splitlines() or [''])[0][:120]}"
             continue

@@ -1,6 +1,8 @@
-"""Runs problems in turn, with a line of JSON for each: `python -m argus.torch.kernelbench.worker ASKED ROWS`.
+"""Runs problems in turn, with lines of JSON for each: `python -m argus.torch.kernelbench.worker ASKED ROWS GPU`.
 
-A problem that takes too long ends the process, by the system's alarm, which needs nothing of what hangs.
+A line says that a problem is begun; lines with `cut` have what was found so far; then the row. A problem that takes too
+long ends the process, by the system's alarm, which needs nothing of what hangs. Of several such processes each takes
+the problems that the others have not, those first whose kernels were prepared ahead.
 """
 
 from __future__ import annotations
@@ -8,19 +10,23 @@ from __future__ import annotations
 import copy
 import gc
 import json
+import os
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import perf_counter, time
+from time import perf_counter, sleep, time
 from typing import Any
 
 import torch
+from attrs import evolve
 from torch.utils.flop_counter import FlopCounterMode
 
 import argus.torch
-from argus.report.kernelbench import Asked
+from argus.report.kernelbench import Asked, Row, ahead_of
+from argus.report.kernelbench import Problem as Named
+from argus.runtime.processes.tickets import Tickets
 from argus.solvers.choice import use_solver
 from argus.torch.backend import argus_backend
 from argus.torch.kernelbench.compare import Comparison, compare
@@ -36,73 +42,147 @@ _OTHER_LIMITS = (96, 160, 128, 192)
 _MOST_OTHER = 1 << 26
 _LARGE, _FEW = 1 << 29, 10
 """Elements of inputs from which fewer rounds are measured, and how many."""
-_PEERS = {"compile": "default", "max-autotune": "max-autotune-no-cudagraphs"}
+_AUTOTUNE = "max-autotune"
+_PEERS = {"compile": "default", _AUTOTUNE: "max-autotune-no-cudagraphs"}
+_LOOK = 0.05
+"""Seconds between two looks at what was prepared."""
 _torch: Any = torch
 
 
 def main(given: list[str]) -> None:
     asked, rows = Asked.read(Path(given[0])), Path(given[1])
+    own = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    if asked.gpus > 1:
+        os.environ["CUDA_VISIBLE_DEVICES"] = own[int(given[2])] if len(own) >= asked.gpus else given[2]
     warnings.simplefilter("ignore")
+
+    def write(row: Row) -> None:
+        with rows.open("a", encoding="utf-8") as into:
+            into.write(json.dumps(row) + "\n")
+
     with use_solver(asked.solver):
-        for each in asked.problems:
-            if asked.until and time() > asked.until:
-                break
-            signal.setitimer(signal.ITIMER_REAL, asked.seconds)
-            row = {"level": each.level, "problem": each.number} | _row(Path(each.path), asked)
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            with rows.open("a", encoding="utf-8") as into:
-                into.write(json.dumps(row) + "\n")
+        for turn, wanted in enumerate(_turns(asked)):
+            for each in _mine(wanted, turn):
+                left = asked.until - time() if asked.until else asked.seconds
+                signal.setitimer(signal.ITIMER_REAL, max(0.1, min(asked.seconds, left)))
+                write({"begun": each.key})
+                write(_row(each, wanted, write))
+                signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _row(path: Path, asked: Asked) -> dict[str, Any]:
+def _turns(asked: Asked) -> Iterator[Asked]:
+    """What is asked in each turn: search for fast kernels by torch takes long, and comes last."""
+    yield evolve(asked, beside=tuple(each for each in asked.beside if each != _AUTOTUNE))
+    if _AUTOTUNE in asked.beside and asked.rounds and asked.device == "cuda":
+        yield evolve(asked, seeds=1, shapes=0)
+
+
+def _mine(asked: Asked, turn: int) -> Iterator[Named]:
+    """The problems that this process takes, as they are ready."""
+    tickets, left = Tickets(Path(asked.folder)), list(asked.problems)
+    while left and not asked.is_over(time()):
+        ready = next((each for each in left if not asked.jobs or tickets.read(ahead_of(each)) is not None), None)
+        if ready is None:
+            sleep(_LOOK)
+            continue
+        left.remove(ready)
+        if tickets.take(f"{turn}-{ready.key}"):
+            yield ready
+
+
+def _row(each: Named, asked: Asked, write: Callable[[Row], None]) -> Row:
+    """What is found of a problem. write: takes what is found so far."""
     start = perf_counter()
     argus.torch.clear_report()
+    parts: list[Row] = []
+
+    def note(part: Row) -> None:
+        parts.append(part)
+        write(part)
+
     try:
-        found = _found(path, asked)
+        found = _found(Path(each.path), asked, note)
     except Exception as problem:  # noqa: BLE001 reason: the problem's code is the checkout's, and the others are run
-        found = {"error": f"{type(problem).__name__}: {str(problem)[:300]}"}
+        said = f"{type(problem).__name__}: {str(problem)[:300]}"
+        found = parts[-1] | {"cut": said} if parts else {"error": said}
+    known = Tickets(Path(asked.folder)).read(ahead_of(each))
     _torch.compiler.reset()
     gc.collect()
     if asked.device == "cuda":
         torch.cuda.empty_cache()
-    return found | {"seconds": round(perf_counter() - start, 2)}
+    return found | {"ahead": known, "seconds": round(perf_counter() - start, 2)}
 
 
-def _found(path: Path, asked: Asked) -> dict[str, Any]:
+def _found(path: Path, asked: Asked, note: Callable[[Row], None]) -> Row:
     if asked.device == "cpu":
         tried = runnable(path, _LIMITS, _ON_CPU, 1 + asked.shapes)
         if not tried.problems:
             return {"error": f"eager torch runs it at none of the sizes tried: {dict(tried.dropped)}"}
         first, *others = tried.problems
     else:
-        tried = runnable(path, _OTHER_LIMITS if asked.shapes else (), _MOST_OTHER, asked.shapes)
-        first, others = load(path), list(tried.problems)
-    comparisons, own, compiled = _compared(first, asked.device, asked.seeds)
+        first, others, tried = load(path), [], None
+    own, compiled = _by_argus(first, asked.device)
+    calls = _first_call(first, compiled, asked.device)
+    comparisons = _compared(first, own, compiled, asked.device, asked.seeds)
     entries = list(argus.torch.report())
-    found: dict[str, Any] = {"limit": first.limit, "seeds": asked.seeds, "shapes": [each.limit for each in others]}
+    found: Row = {"limit": first.limit, "seeds": asked.seeds, "shapes": [], "shapes_dropped": {}, "first_call": calls}
+    found |= {"wanted": asked.seeds + asked.shapes + bool(asked.rounds and asked.device == "cuda"), **_place(asked)}
     if asked.rounds and asked.device == "cuda":
-        found |= _timed(first, own, compiled, asked)
-        comparisons.append(compare(first.model(asked.seeds, "cuda"), own, compiled, first.inputs(asked.seeds, "cuda")))
+        note(_summary(comparisons, entries) | found | {"cut": "in its times"})
+        times = _timed(first, own, compiled, asked)
+        found |= times | {"first_call": calls | times["first_call"]}
+        comparisons.append(_comparison(first, own, compiled, asked.device, asked.seeds))
+    if asked.shapes and asked.device == "cuda":
+        note(_summary(comparisons, entries) | found | {"cut": "at other shapes"})
+        tried = runnable(path, _OTHER_LIMITS, _MOST_OTHER, asked.shapes, asked.device)
+        others = list(tried.problems)
     del own, compiled
     for each in others:
-        comparisons += _compared(each, asked.device, 1)[0]
-    lacking = {str(limit): why for limit, why in tried.dropped.items()} if len(others) < asked.shapes else {}
+        comparisons += _compared(each, *_by_argus(each, asked.device), asked.device, 1)
+    dropped = dict(tried.dropped) if tried is not None and len(others) < asked.shapes else {}
+    found["shapes"] = [each.limit for each in others]
+    lacking = {str(limit): why for limit, why in dropped.items()}
     return _summary(comparisons, entries) | found | {"shapes_dropped": lacking}
 
 
-def _compared(problem: Problem, device: str, seeds: int) -> tuple[list[Comparison], Any, Callable[..., Any]]:
-    """Comparisons of one compiled model with weights and inputs of each seed, and that model."""
+def _place(asked: Asked) -> Row:
+    """Where it is run."""
+    if asked.device == "cpu":
+        return {}
+    name = torch.cuda.get_device_name()
+    return {"gpu": name, "torch": torch.__version__, "cores": os.cpu_count(), "jobs": asked.jobs, "gpus": asked.gpus}
+
+
+def _compared(problem: Problem, own: Any, compiled: Any, device: str, seeds: int) -> list[Comparison]:  # noqa: ANN401 reason: modules
+    """Comparisons of one compiled model with weights and inputs of each seed."""
+    return [_comparison(problem, own, compiled, device, seed) for seed in range(seeds)]
+
+
+def _comparison(problem: Problem, own: Any, compiled: Any, device: str, seed: int) -> Comparison:  # noqa: ANN401 reason: modules
+    return compare(problem.model(seed, device), own, compiled, problem.inputs(seed, device), seed)
+
+
+def _by_argus(problem: Problem, device: str) -> tuple[Any, Callable[..., Any]]:
+    """A model, and the same one compiled."""
     _torch.compiler.reset()
     own = problem.model(0, device)
-    compiled = _by_argus(own)
-    found = [
-        compare(problem.model(seed, device), own, compiled, problem.inputs(seed, device), seed) for seed in range(seeds)
-    ]
-    return found, own, compiled
+    return own, _torch.compile(own, backend=argus_backend)
 
 
-def _by_argus(model: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: a module
-    return _torch.compile(model, backend=argus_backend)
+def _first_call(problem: Problem, compiled: Callable[..., Any], device: str) -> dict[str, float]:
+    """The seconds of the first call, in which the model is captured and its kernels are loaded."""
+    if device == "cpu":
+        return {}
+    return {"argus": _seconds(compiled, problem.inputs(0, device))}
+
+
+def _seconds(function: Callable[..., Any], inputs: list[Any]) -> float:
+    torch.cuda.synchronize()
+    start = perf_counter()
+    with torch.no_grad():
+        function(*inputs)
+    torch.cuda.synchronize()
+    return round(perf_counter() - start, 3)
 
 
 def _summary(comparisons: list[Comparison], entries: list[GraphEntry]) -> dict[str, Any]:
@@ -133,9 +213,11 @@ def _timed(problem: Problem, own: Any, compiled: Callable[..., Any], asked: Aske
     model = problem.model(0, "cuda")
     own.load_state_dict(model.state_dict())
     functions: dict[str, Callable[..., Any]] = {"eager": model, "argus": compiled}
+    inputs = problem.inputs(0, "cuda")
+    calls: dict[str, float] = {}
     for name in asked.beside:
         functions[name] = _torch.compile(copy.deepcopy(model), mode=_PEERS[name])
-    inputs = problem.inputs(0, "cuda")
+        calls[name] = _seconds(functions[name], inputs)
     with torch.no_grad(), FlopCounterMode(display=False) as counted:
         result = model(*inputs)
     known = _bytes(inputs) + _bytes([*model.parameters()]) + _bytes([result])
@@ -151,7 +233,8 @@ def _timed(problem: Problem, own: Any, compiled: Callable[..., Any], asked: Aske
 
     rounds = min(_FEW, asked.rounds) if large else asked.rounds
     times = interleaved(functions, made, rounds)
-    return {"milliseconds": times, "rounds": rounds, "bytes": known, "flops": counted.get_total_flops()}
+    flops = counted.get_total_flops()
+    return {"milliseconds": times, "rounds": rounds, "bytes": known, "flops": flops, "first_call": calls}
 
 
 def _bytes(given: list[Any]) -> int:

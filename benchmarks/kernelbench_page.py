@@ -10,9 +10,11 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+
+from argus.report.kernelbench import Row, merged
 
 ROOT = Path(__file__).resolve().parent.parent
 ROWS = ROOT / "benchmarks" / "results" / "kernelbench_h200.jsonl"
@@ -24,11 +26,24 @@ BANDWIDTH = 4.8e12
 """Bytes a second, by the data sheet [NVIDIA H200, 2024]."""
 PRODUCTS = 989e12 / 6
 """Operations a second of products of f32: six bf16 products each, at the data sheet's rate."""
+PLAIN = "argus without rewrites"
+"""The time without algebraic rewrites, in rows of problems that have any."""
+SINGLE = "eager without TF32"
+"""The time of eager torch whose convolutions are those of single precision, where they are others by default."""
 HEADS = (
-    *("problem", "proved", "right", "comparisons", "error", "eager's error", "argus", "eager", "ratio", "compile"),
-    *("bound", ""),
+    *("problem", "proved", "right", "comparisons", "error", "eager's error", "argus", "eager", "ratio"),
+    *(
+        "without TF32",
+        "without rewrites",
+        "compile",
+        "max-autotune",
+        "bound",
+        "cold (proofs)",
+        "warm",
+        "compile, cold",
+        "",
+    ),
 )
-Row = Mapping[str, Any]
 ABOUT = """\
 # KernelBench on an H200
 
@@ -42,15 +57,14 @@ benchmark's own comparison with eager torch (1e-4), without TF32 and with it, as
 is timed as it is set by default. *Bound* is the least time, of memory that is read and written once at 4.8 TB/s, or of
 products at 165 TFLOP/s (six bf16 products for one of f32), as a share of the time measured.
 
-The run had two minutes of an H200, torch 2.11: every other problem in an order that begins with those without
-convolutions, with two seeds, no other shapes, a comparison after the times and medians of 12 rounds; `torch.compile`
-was not measured. Meanwhile ten processes proved and built kernels on 16 cores that other work shared: a convolution
-that has no proof by the time limit gets slower kernels, or none that fit in memory."""
+*Cold* is the seconds of compilation with empty caches: of ours, capture, proofs and compilers in a process on fake
+tensors beside others of its kind, and what of it proofs take; of torch.compile, the first call. *Warm* is the first
+call of ours with full caches on disk, the code's loading and the kernels' run included."""
 
 
 def read(paths: Sequence[Path]) -> list[Row]:
     """The rows, one a problem, in order."""
-    found: dict[tuple[int, int], dict[str, Any]] = {}
+    found: dict[tuple[int, int], Row] = {}
     for path in paths:
         for text in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(text)
@@ -59,22 +73,46 @@ def read(paths: Sequence[Path]) -> list[Row]:
     return [found[key] for key in sorted(found)]
 
 
-def merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """The row that says more, with the times that say more."""
-    if one.get("error") or other.get("error"):
-        return other if one.get("error") else one
-    more, less = sorted((one, other), key=lambda row: -len(row["errors"]))
-    timed = max((more, less), key=lambda row: len(row.get("milliseconds", {})))
-    return more | {name: timed[name] for name in ("milliseconds", "rounds", "bytes", "flops") if name in timed}
-
-
 def page(rows: Sequence[Row]) -> Iterator[str]:
     yield ABOUT
+    yield from what_ran(rows)
     for level, count in LEVELS.items():
         own = [row for row in rows if row["level"] == level]
         yield from summary(level, count, own)
     yield from table(rows)
     yield from failures(rows)
+
+
+def what_ran(rows: Sequence[Row]) -> Iterator[str]:
+    """What was run, counted from the rows."""
+    ran = [row for row in rows if not row.get("error")]
+    timed = [row for row in ran if "milliseconds" in row]
+    places = Counter(_place(row) for row in ran)
+    yield "\n## What ran\n"
+    yield f"* {len(rows)} of {sum(LEVELS.values())} problems were begun, {len(ran)} ran."
+    for place, count in places.most_common():
+        yield f"* {count} problems on {place}."
+    shapes = _counts(len(row["shapes"]) for row in ran)
+    yield f"* Seeds: {_counts(row['seeds'] for row in ran)}. Other shapes: {shapes}."
+    short = [row for row in ran if row.get("cut") or row["shapes_dropped"]]
+    yield f"* {len(short)} problems have fewer comparisons than were asked for; the last column says why."
+    yield f"* Rounds of the medians: {_counts(row['rounds'] for row in timed)}."
+    peers = (f"{name} for {sum(name in row['milliseconds'] for row in timed)}" for name in ("compile", "max-autotune"))
+    yield f"* Times beside eager torch for {len(timed)} problems; {', '.join(peers)}."
+
+
+def _place(row: Row) -> str:
+    if "gpu" not in row:
+        return "an NVIDIA H200, torch 2.11, with ten processes that proved and built on 16 cores that had other work"
+    return (
+        f"{row['gpus']} {row['gpu']}, torch {row['torch']}, with {row['jobs']} processes that proved and built on "
+        f"{row['cores']} cores"
+    )
+
+
+def _counts(values: Iterable[int]) -> str:
+    found = sorted(Counter(values).items(), reverse=True)
+    return ", ".join(f"{value} ({count} problems)" for value, count in found) or "none"
 
 
 def summary(level: int, count: int, rows: Sequence[Row]) -> Iterator[str]:
@@ -95,16 +133,39 @@ def summary(level: int, count: int, rows: Sequence[Row]) -> Iterator[str]:
     yield f"| proved and right | {len(both)} |"
     for name, holds in counts.items():
         yield f"| {name} | {sum(map(holds, ran))} |"
-    yield "\nEager torch's time over ours, and `torch.compile`'s:\n"
-    yield "| | problems | geometric mean over eager | faster than eager | geometric mean over compile |"
-    yield "|---|---|---|---|---|"
+    yield "\nEager torch's time over ours, and that of `torch.compile` and its max-autotune mode:\n"
+    peers = "over eager | faster than eager | over eager without TF32 | faster"
+    yield f"| | problems | {peers} | over compile | over max-autotune | share of the bound |"
+    yield "|---" * 9 + "|"
     sound = [row for row in both if not row["trivial"]]
-    for name, chosen in (("all that ran", ran), ("proved and right", both), ("of those, no constant passes", sound)):
-        timed = [row["milliseconds"] for row in chosen if "milliseconds" in row]
-        over = [each["eager"] / each["argus"] for each in timed]
-        beside = [each["compile"] / each["argus"] for each in timed if "compile" in each]
-        faster = f"{sum(one > 1 for one in over)} of {len(over)}" if over else ""
-        yield f"| {name} | {len(chosen)} | {mean(over)} | {faster} | {mean(beside)} |"
+    ways: dict[str, Sequence[Row]] = {
+        "all that ran": ran,
+        "proved and right": both,
+        "of those, no constant passes": sound,
+    }
+    for name, chosen in ways.items():
+        yield f"| {name} | {len(chosen)} | {' | '.join(means(chosen, 'argus'))} |"
+    if rewritten := [row for row in both if PLAIN in row.get("milliseconds", {})]:
+        name = f"proved and right, {len(rewritten)} of them timed without algebraic rewrites"
+        yield f"| {name} | {len(both)} | {' | '.join(means(both, PLAIN))} |"
+
+
+def means(rows: Sequence[Row], own: str) -> Iterator[str]:
+    """Geometric means of ratios, and of how many. own: which of our times, where a row has it."""
+    timed = [row for row in rows if "milliseconds" in row]
+    ours = [row["milliseconds"].get(own, row["milliseconds"]["argus"]) for row in timed]
+    for peer in ("eager", SINGLE, "compile", "max-autotune"):
+        known = ((_time(row, peer), time) for row, time in zip(timed, ours, strict=True))
+        over = [theirs / time for theirs, time in known if theirs is not None]
+        yield mean(over)
+        if "eager" in peer:
+            yield f"{sum(one > 1 for one in over)} of {len(over)}" if over else ""
+    yield mean([bound(row) / time for row, time in zip(timed, ours, strict=True)])
+
+
+def _time(row: Row, peer: str) -> float | None:
+    times: Row = row["milliseconds"]
+    return times.get(SINGLE, times["eager"]) if peer == SINGLE and "gpu" in row else times.get(peer)
 
 
 def mean(ratios: Sequence[float]) -> str:
@@ -126,16 +187,29 @@ def cells(row: Row) -> Iterator[str]:
     yield named(row)
     yield "yes" if row["proved"] else "in part"
     yield "yes" if row["right"] else "**no**"
-    yield str(len(row["errors"]))
+    yield f"{len(row['errors'])} of {row['wanted']}" if "wanted" in row else str(len(row["errors"]))
     yield f"{max(row['errors']):.1e}"
     yield f"{max(row['eager_errors']):.1e}"
     times = row.get("milliseconds", {})
     yield f"{times['argus']:.3f}" if times else ""
     yield f"{times['eager']:.3f}" if times else ""
     yield f"{times['eager'] / times['argus']:.2f}" if times else ""
-    yield f"{times['compile']:.3f}" if "compile" in times else ""
+    yield f"{times[SINGLE] / times['argus']:.2f}" if SINGLE in times else ""
+    yield f"{times['eager'] / times[PLAIN]:.2f}" if PLAIN in times else ""
+    for peer in ("compile", "max-autotune"):
+        yield f"{times[peer]:.3f}" if peer in times else ""
     yield f"{100 * bound(row) / times['argus']:.0f} %" if times else ""
+    yield from seconds(row)
     yield "; ".join(notes(row))
+
+
+def seconds(row: Row) -> Iterator[str]:
+    """Of compilation: ours with empty caches and with full ones, and torch.compile's."""
+    known: Row = row.get("ahead") or {}
+    calls: Row = row.get("first_call", {})
+    yield f"{known['seconds']:.1f} ({known['proofs']:.1f})" if known.get("cold") and "proofs" in known else ""
+    for name in ("argus", "compile"):
+        yield f"{calls[name]:.1f}" if name in calls else ""
 
 
 def bound(row: Row) -> float:
@@ -150,6 +224,8 @@ def notes(row: Row) -> Iterator[str]:
         yield "a constant passes"
     if row["against"] != ["float64"]:
         yield "against eager torch"
+    if row.get("cut"):
+        yield f"cut: {row['cut']}"
     if row["shapes_dropped"]:
         yield f"{len(row['shapes'])} other shapes, not at {', '.join(row['shapes_dropped'])}"
 

@@ -78,9 +78,9 @@ _OF_TIMES = ("milliseconds", "rounds", "bytes", "flops", "first_call")
 
 
 def merged(one: Row, other: Row) -> Row:
-    """Of two rows of a problem the one that says more, with the times that say more."""
+    """Of two rows of a problem, the later one last, that which says more, with the times that say more."""
     if one.get("error") or other.get("error"):
         return other if one.get("error") else one
-    more, less = sorted((one, other), key=lambda row: -len(row["errors"]))
+    more, less = sorted((other, one), key=lambda row: -len(row["errors"]))
     timed = max((more, less), key=lambda row: len(row.get("milliseconds", {})))
     return more | {name: timed[name] for name in _OF_TIMES if name in timed}

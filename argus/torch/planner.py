@@ -44,9 +44,9 @@ Tried = tuple[Canonical, tuple[Candidate, ...], str]
 
 @define
 class Planner:
-    """hints: values of sizes. left: seconds of the processor for proofs. compiles: whether code is compiled while other kernels are
-    proved. kernels: what was chosen, by the output's name. failed: kernels
-    that are not proved, and why. in_proofs: seconds.
+    """hints: values of sizes. left: seconds of the processor for proofs. compiles: whether code is compiled while other
+    kernels are proved. kernels: what was chosen, by the output's name. failed: kernels that are not proved, and why.
+    in_proofs: seconds.
 
     A graph is planned again until each of its nests has a kernel: first without the fusion of a nest that has none,
     then with its operands in memory, at last with its operation in eager torch. whole: moments of long rows are not of

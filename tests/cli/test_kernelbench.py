@@ -225,6 +225,8 @@ for problem in asked["problems"]:
         {fault}
     with open(sys.argv[2], "a") as rows:
         rows.write(json.dumps({{"problem": problem["number"], "right": True}}) + "\\n")
+    if {after} and problem["number"] != 3:
+        sys.exit("no context")
 """
 THREE = Asked(tuple(Problem(1, number, f"{number}_x.py") for number in (1, 2, 3)), seconds=0.5)
 
@@ -239,7 +241,7 @@ THREE = Asked(tuple(Problem(1, number, f"{number}_x.py") for number in (1, 2, 3)
 def test_a_problem_that_ends_the_process_is_said_and_the_next_ones_run(
     fault: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = WRITES.format(fault=fault, faulty=[2, 3])
+    text = WRITES.format(fault=fault, faulty=[2, 3], after=False)
     monkeypatch.setattr(kernelbench_runs, "WORKER", (sys.executable, "-c", text))
     first, second, third = run(*asked_in(tmp_path, THREE))
     assert (first["problem"], first["right"]) == (1, True)
@@ -247,8 +249,22 @@ def test_a_problem_that_ends_the_process_is_said_and_the_next_ones_run(
     assert (third["right"], third["cut"]) == (True, said)  # what was found until then
 
 
+def test_a_process_that_ends_after_a_row_is_followed_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = WRITES.format(fault="", faulty=[], after=True)
+    monkeypatch.setattr(
+        kernelbench_runs, "WORKER", (sys.executable, "-c", text.replace("in []:\n        ", "in []: pass"))
+    )
+    assert [(row["problem"], row["right"]) for row in run(*asked_in(tmp_path, THREE))] == [
+        (1, True),
+        (2, True),
+        (3, True),
+    ]
+
+
 def test_two_gpus_share_the_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = WRITES.format(fault="time.sleep(0.2)", faulty=[1, 2])
+    text = WRITES.format(fault="time.sleep(0.2)", faulty=[1, 2], after=False)
     monkeypatch.setattr(kernelbench_runs, "WORKER", (sys.executable, "-c", text))
     found = [row["problem"] for row in run(*asked_in(tmp_path, evolve(THREE, gpus=2, seconds=20.0)))]
     assert sorted(found) == [1, 2, 3]

@@ -118,6 +118,7 @@ def _rows(asked: Asked, place: Path, gpu: int) -> Iterator[Row]:
         begun: Problem | None = None
         part: Row | None = None
         why: str | None = None
+        did_any = False
         for each in _run_in_a_process(asked, place, gpu):
             if isinstance(each, str):
                 why = each
@@ -127,9 +128,11 @@ def _rows(asked: Asked, place: Path, gpu: int) -> Iterator[Row]:
                 part = each
             elif begun is not None:
                 yield named(begun) | each
-                begun = None
+                begun, did_any = None, True
         if why is None:
             return
+        if begun is None and did_any:  # it has ended after one, by what that one left
+            continue
         if begun is None:  # it has ended before it began one
             begun = next((each for each in asked.problems if Tickets(Path(asked.folder)).take(f"0-{each.key}")), None)
         if begun is None:

@@ -52,7 +52,7 @@ def compare(model: Any, own: Any, compiled: Any, inputs: list[Any], seed: int = 
     own.load_state_dict(model.state_dict())
     with torch.no_grad():
         found = _results(own, compiled, inputs, seed)
-        with _without_tf32():
+        with without_tf32():
             eager = _run_copy(model, inputs, seed)
         stock = _close(found, eager)
         as_is = _run_copy(model, inputs, seed)
@@ -104,7 +104,7 @@ def _double(each: Any) -> Any:  # noqa: ANN401 reason: a tensor or a number
 
 
 @contextmanager
-def _without_tf32() -> Generator[None]:
+def without_tf32() -> Generator[None]:
     """Products and convolutions of eager torch in single precision."""
     backends = (_torch.backends.cuda.matmul, _torch.backends.cudnn)
     before = [each.allow_tf32 for each in backends]

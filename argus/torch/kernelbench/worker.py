@@ -29,7 +29,7 @@ from argus.report.kernelbench import Problem as Named
 from argus.runtime.processes.tickets import Tickets
 from argus.solvers.choice import use_solver
 from argus.torch.backend import argus_backend
-from argus.torch.kernelbench.compare import Comparison, compare
+from argus.torch.kernelbench.compare import Comparison, compare, without_tf32
 from argus.torch.kernelbench.problem import Problem, load, runnable
 from argus.torch.kernelbench.timing import interleaved
 from argus.torch.report import GraphEntry
@@ -67,6 +67,7 @@ def main(given: list[str]) -> None:
                 signal.setitimer(signal.ITIMER_REAL, max(0.1, min(asked.seconds, left)))
                 write({"begun": each.key})
                 write(_row(each, wanted, write))
+                _clear(asked.device)
                 signal.setitimer(signal.ITIMER_REAL, 0)
 
 
@@ -106,11 +107,16 @@ def _row(each: Named, asked: Asked, write: Callable[[Row], None]) -> Row:
         said = f"{type(problem).__name__}: {str(problem)[:300]}"
         found = parts[-1] | {"cut": said} if parts else {"error": said}
     known = Tickets(Path(asked.folder)).read(ahead_of(each))
+    return found | {"ahead": known, "seconds": round(perf_counter() - start, 2)}
+
+
+def _clear(device: str) -> None:
+    """Free what a problem held. After an error that ends a GPU's context this raises, and the process ends."""
     _torch.compiler.reset()
     gc.collect()
-    if asked.device == "cuda":
+    if device == "cuda":
+        torch.cuda.synchronize()
         torch.cuda.empty_cache()
-    return found | {"ahead": known, "seconds": round(perf_counter() - start, 2)}
 
 
 def _found(path: Path, asked: Asked, note: Callable[[Row], None]) -> Row:
@@ -129,7 +135,8 @@ def _found(path: Path, asked: Asked, note: Callable[[Row], None]) -> Row:
     found |= {"wanted": asked.seeds + asked.shapes + bool(asked.rounds and asked.device == "cuda"), **_place(asked)}
     if asked.rounds and asked.device == "cuda":
         note(_summary(comparisons, entries) | found | {"cut": "in its times"})
-        times = _timed(first, own, compiled, asked)
+        rounded = any(each.eager_tf32 != each.eager for each in comparisons)
+        times = _timed(first, own, compiled, asked, rounded=rounded)
         found |= times | {"first_call": calls | times["first_call"]}
         comparisons.append(_comparison(first, own, compiled, asked.device, asked.seeds))
     if asked.shapes and asked.device == "cuda":
@@ -208,12 +215,17 @@ def _summary(comparisons: list[Comparison], entries: list[GraphEntry]) -> dict[s
     }
 
 
-def _timed(problem: Problem, own: Any, compiled: Callable[..., Any], asked: Asked) -> dict[str, Any]:  # noqa: ANN401 reason: a module
-    """Times beside eager torch and what else is asked for, and what the problem takes at least."""
+def _timed(problem: Problem, own: Any, compiled: Callable[..., Any], asked: Asked, *, rounded: bool) -> Row:  # noqa: ANN401 reason: a module
+    """Times beside eager torch and what else is asked for, and what the problem takes at least.
+
+    rounded: whether eager torch without TF32 is something else than eager torch as it is.
+    """
     model = problem.model(0, "cuda")
     own.load_state_dict(model.state_dict())
     functions: dict[str, Callable[..., Any]] = {"eager": model, "argus": compiled}
     inputs = problem.inputs(0, "cuda")
+    if rounded:
+        functions["eager without TF32"] = _in_single_precision(model)
     calls: dict[str, float] = {}
     for name in asked.beside:
         functions[name] = _torch.compile(copy.deepcopy(model), mode=_PEERS[name])
@@ -235,6 +247,14 @@ def _timed(problem: Problem, own: Any, compiled: Callable[..., Any], asked: Aske
     times = interleaved(functions, made, rounds)
     flops = counted.get_total_flops()
     return {"milliseconds": times, "rounds": rounds, "bytes": known, "flops": flops, "first_call": calls}
+
+
+def _in_single_precision(model: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: a module
+    def run(*inputs: Any) -> Any:  # noqa: ANN401 reason: torch's
+        with without_tf32():
+            return model(*inputs)
+
+    return run
 
 
 def _bytes(given: list[Any]) -> int:

@@ -228,13 +228,13 @@ for problem in asked["problems"]:
     if {after} and problem["number"] != 3:
         sys.exit("no context")
 """
-THREE = Asked(tuple(Problem(1, number, f"{number}_x.py") for number in (1, 2, 3)), seconds=0.5)
+THREE = Asked(tuple(Problem(1, number, f"{number}_x.py") for number in (1, 2, 3)), seconds=0.3)
 
 
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ("time.sleep(60)", "it did not finish within 0.5 s, and its process was stopped"),
+        ("time.sleep(60)", "it did not finish within 0.3 s, and its process was stopped"),
         ("sys.exit('no memory')", "its process ended with status 1: no memory"),
     ],
 )
@@ -249,6 +249,7 @@ def test_a_problem_that_ends_the_process_is_said_and_the_next_ones_run(
     assert (third["right"], third["cut"]) == (True, said)  # what was found until then
 
 
+@pytest.mark.share(4)
 def test_a_process_that_ends_after_a_row_is_followed_by_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,6 +264,7 @@ def test_a_process_that_ends_after_a_row_is_followed_by_another(
     ]
 
 
+@pytest.mark.share(4)
 def test_two_gpus_share_the_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = WRITES.format(fault="time.sleep(0.2)", faulty=[1, 2], after=False)
     monkeypatch.setattr(kernelbench_runs, "WORKER", (sys.executable, "-c", text))

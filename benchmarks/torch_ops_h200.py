@@ -321,6 +321,7 @@ def checked_by(device: str, name: str) -> tuple[bool, str]:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 warnings.filterwarnings("ignore", module=r"torch\._inductor")  # about the GPU, not about operators
+                warnings.filterwarnings("ignore", "The CUDA Graph is empty")  # the one that torch keeps its memory by
                 for kind in (DeprecationWarning, FutureWarning):
                     warnings.filterwarnings("ignore", category=kind, module=r"torch\.")  # of torch in torch
                 check(case, device)

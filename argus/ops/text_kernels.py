@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from hashlib import sha256
 
 from attrs import define, field, frozen
@@ -18,6 +18,7 @@ from argus.emit.cuda.nvrtc import compile_cuda
 from argus.emit.hip.toolchain import compile_hip
 from argus.runtime.gpu.driver import GpuDriver
 from argus.runtime.gpu.find import find_driver
+from argus.runtime.gpu.threads import OncePerThread
 from argus.solvers.cache import default_folder
 
 
@@ -33,7 +34,7 @@ class TextKernel:
     early: bool = False
 
     def launch(self, target: str, device: int, stream: int, blocks: int, *arguments: int) -> None:
-        """Launch it on a device, whose context is current. arguments: addresses and 32-bit integers, in order.
+        """Launch it on the current device. arguments: addresses and 32-bit integers, in order.
 
         Raises ArgusError: E303 without a compiler, E406 to E409 for errors on the GPU.
         """
@@ -46,9 +47,11 @@ class _Ready:
 
     places: ctypes.Array[ctypes.c_int64]
     launch: Callable[[], None]
+    entered: OncePerThread
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
 
     def __call__(self, arguments: tuple[int, ...]) -> None:
+        self.entered()
         with self._lock:
             self.places[:] = arguments
             self.launch()
@@ -61,13 +64,15 @@ def _ready(kernel: TextKernel, target: str, device: int, stream: int, blocks: in
     driver, function = _loaded(kernel, target, device)
     shape = (blocks, 1, 1, kernel.threads, 1, 1, 0)
     addresses = [first + 8 * number for number in range(count)]
-    return _Ready(places, driver.launcher(function, shape, addresses, places, stream, early=kernel.early))
+    launch = driver.launcher(function, shape, addresses, places, stream, early=kernel.early)
+    return _Ready(places, launch, OncePerThread(partial(driver.enter, driver.context_of(device))))
 
 
 @cache
-def _loaded(kernel: TextKernel, target: str, _device: int) -> tuple[GpuDriver, object]:
-    """The driver, and the kernel in the current context, that of a device."""
+def _loaded(kernel: TextKernel, target: str, device: int) -> tuple[GpuDriver, object]:
+    """The driver, and the kernel in the context of a device, which is current afterwards."""
     driver = find_driver()
+    driver.enter(driver.context_of(device))
     return driver, driver.load(_COMPILED[target](kernel), kernel.symbol, 0).function
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from threading import get_ident
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
@@ -12,6 +11,7 @@ from attrs import define, field, frozen
 from argus.runtime.gpu.arguments import Array
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.gpu.launch import LoadedKernel, PreparedKernel, row_major
+from argus.runtime.gpu.threads import OncePerThread
 from argus.runtime.programs import LoadedProgram, PreparedProgram, Workspace
 
 _MOST_BOUND, _MOST_READY = 256, 4096
@@ -156,7 +156,7 @@ def bind_product(
     index, current, stream = used.index, used.current, used.stream
     make = [_maker(used, *each) for each in results]
     kept = not schedule.reads_to_bind(call)
-    entered: set[int] = set()
+    entered = OncePerThread(schedule.enter)
     seen: dict[Extents, Launch] = {}
 
     # It reads only local variables, for speed: a call takes a few microseconds.
@@ -165,9 +165,7 @@ def bind_product(
             with used.on(index):
                 return product(operands, places)
         # In a thread that has entered once, the context is current whenever the device is.
-        if get_ident() not in entered:
-            schedule.enter()
-            entered.add(get_ident())
+        entered()
         outs = tuple([each(operands[0]) for each in make])
         room = used.room(operands[0], spaces) if spaces else {}
         key = *places, *[each.data_ptr() for each in outs], *(each.data_ptr() for each in room.values()), stream(index)

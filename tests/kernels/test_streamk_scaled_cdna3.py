@@ -38,6 +38,8 @@ CLAIMED = {
 }
 FAMILIES = {each.name: each for each in (gemm_fp8_fnuz_streams, gemm_i8_scaled_streams)}
 INTEGERS = gemm_i8_scaled_streams.name
+GIVES_UP = {(INTEGERS, "runs_2_of_3")}
+"""Of which cvc5 does not decide a bound of a coordinate within its budget; z3 does."""
 ALL = [(family, config) for family in FAMILIES for config in CONFIGS]
 
 
@@ -53,8 +55,12 @@ def test_each_output_is_its_formula(family: str, config: str) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize(("family", "config"), ALL)
 def test_cvc5_proves_it(family: str, config: str) -> None:
-    made = FAMILIES[family].trace(config)
-    assert isinstance(verify_program(made, solver="cvc5", budget=UNBOUNDED).verdict, Proved)
+    verdict = verify_program(FAMILIES[family].trace(config), solver="cvc5", budget=UNBOUNDED).verdict
+    if (family, config) in GIVES_UP:
+        assert isinstance(verdict, Unknown)
+        assert "gave up" in verdict.reason
+    else:
+        assert isinstance(verdict, Proved), verdict
 
 
 def whatever_i32_holds_of_one_sum(cfg: Cdna3Stream) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ from property_tests.role_programs import ROLES, SCHEDULES
 FEW = Budget.about(1.0)
 
 
+@pytest.mark.share(3, among="verdicts on edited kernels")
 @settings(max_examples=examples(30))
 @given(name=st.sampled_from(sorted(ROLES)), seed=st.integers(0, 1 << 32), edits=st.integers(1, 3))
 def test_verdicts_on_edited_kernels_of_roles(name: str, seed: int, edits: int) -> None:

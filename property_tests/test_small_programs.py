@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def programs(choosing: st.DrawFn) -> Program:
     return draw(choose)
 
 
+@pytest.mark.share(3, among="verdicts on edited kernels")
 @settings(max_examples=COUNT, suppress_health_check=[HealthCheck.too_slow])
 @given(program=programs())
 def test_verdicts_on_small_programs(program: Program) -> None:

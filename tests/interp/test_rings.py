@@ -137,6 +137,7 @@ def test_a_phase_that_ends_before_its_copies_land_is_caught() -> None:
     assert f"{early}: fewer bytes were announced than are copied" in found
 
 
+@pytest.mark.share(3, among="faults of rings")
 def test_a_lag_that_is_not_below_the_stages_deadlocks_in_a_cycle() -> None:
     prepared = Prepared(gemm(Config(1, 2, 1)))
     for schedule in (*ROLES_DIRECTED, Schedule("mixed", 1)):
@@ -162,6 +163,7 @@ def test_products_without_their_fence_are_caught() -> None:
     assert "no `wgmma` fence lies between" in outcome.violations[0].message
 
 
+@pytest.mark.share(3, among="faults of rings")
 def test_a_race_names_agents_threads_and_the_element() -> None:
     found = caught(Config(2, fault="early release"), "I10")[0]
     assert [text for _, text in found.facts] == [
@@ -173,6 +175,7 @@ def test_a_race_names_agents_threads_and_the_element() -> None:
     assert len(found.element) == 3
 
 
+@pytest.mark.share(3, among="faults of rings")
 def test_wrong_data_shows_in_the_values_too() -> None:
     a, b, wanted = inputs(SIZES)
     prepared = Prepared(gemm(Config(2, fault="early release")))

@@ -55,6 +55,7 @@ def edited(old: str, new: str, kind: str = "f32") -> Template:
     return made.FAMILIES[kind]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", EDITS)
 def test_another_dropout_is_not_proved(name: str) -> None:
     found = verify(edited(*EDITS[name]), config="drawn", solver="z3", budget=NO_RUNS).verdict

@@ -57,6 +57,7 @@ def edited(old: str, new: str) -> Template:
     return made.FAMILIES["gemm_nt"][2]
 
 
+@pytest.mark.share(5)
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     assert not isinstance(verify(edited(*EDITS[name]), solver="z3", budget=NO_RUNS).verdict, Proved)

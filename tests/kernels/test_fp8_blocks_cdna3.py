@@ -22,6 +22,7 @@ from argus.verifier.kernel import verify
 from tests.kernels.twins import Edit, twin
 
 
+@pytest.mark.share(56, among="fp8 blocks cdna3")
 @pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("config", ["interleaved_128", pytest.param("interleaved_any", marks=pytest.mark.nightly)])
 def test_sums_of_blocks_are_scaled(config: str, solver: str) -> None:

@@ -84,6 +84,7 @@ def test_the_naive_kernel_supports_rows_of_any_length(config: Config) -> None:
     assert np.array_equal(outcome.arrays["C"].astype(np.float32), a @ b.T)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("config", "degree"),
     [
@@ -139,6 +140,7 @@ def test_configurations_that_exceed_resources_are_refuted(config: Config, code: 
 WHOLE = (Hopper(), Hopper(cluster=(2, 1)), Hopper(cluster=(1, 2)), Hopper(bm=64, pingpong=True))
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     ("full", "away"),
     [

@@ -72,6 +72,7 @@ def test_a_swizzled_tile_fills_a_shape() -> None:
     assert al.size(al.tile_to_shape(TILE, (128, 128))) == 128 * 128
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("junk", [None, 1.5, "x", [2, 2], {}, object()])
 @pytest.mark.parametrize(("name", "arguments"), ANY)
 def test_invalid_arguments_are_refused_by_name(name: str, arguments: tuple[object, ...], junk: object) -> None:

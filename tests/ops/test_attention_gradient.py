@@ -106,6 +106,7 @@ def backward(given: Matrix) -> tuple[Any, ...]:
     return function.backward(context, given, None)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("width", [64, 128])
 @pytest.mark.parametrize("dtype", ["torch.bfloat16", "torch.float16"])
 @pytest.mark.parametrize("causal", [False, True])

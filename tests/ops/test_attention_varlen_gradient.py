@@ -79,6 +79,7 @@ def clear() -> None:
     gradient._function.cache_clear()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("width", [64, 128])
 @pytest.mark.parametrize("dtype", ["torch.bfloat16", "torch.float16"])

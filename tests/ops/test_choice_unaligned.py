@@ -22,6 +22,7 @@ UNALIGNED = (
 )
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("shape", UNALIGNED, ids=str)
 def test_copies_are_multiplied_by_a_configuration_of_the_family(family: str, shape: tuple[int, int, int]) -> None:

@@ -54,6 +54,7 @@ def test_an_unknown_schedule_or_one_of_another_target_is_refused(config: str) ->
     assert "cdna3" not in refused.value.diagnostic.help
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("a_turned", [False, True])
 @pytest.mark.parametrize("b_turned", [False, True])

@@ -31,6 +31,7 @@ from benchmarks.performance import RESULTS
 FITTED = {name: config for name, config in CONFIGS.items() if isinstance(config, Known) and is_fitted(config, H200)}
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", FITTED)
 def test_more_work_never_takes_less_time(name: str) -> None:
     """But for rows outside a tensor, and rows that begin at few bytes, which are slower to fetch than others."""
@@ -43,6 +44,7 @@ def test_more_work_never_takes_less_time(name: str) -> None:
         assert microseconds(config, small, small, 512, costs) <= microseconds(config, large, large, 512, costs)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", FITTED)
 def test_rows_outside_a_tensor_cost_time(name: str) -> None:
     config = FITTED[name]
@@ -51,6 +53,7 @@ def test_rows_outside_a_tensor_cost_time(name: str) -> None:
     assert microseconds(config, rows - 5, 1024, 4096) > microseconds(config, rows, 1024, 4096)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", FITTED)
 def test_nothing_is_faster_than_memory_and_products_allow(name: str) -> None:
     config = FITTED[name]
@@ -166,6 +169,7 @@ def test_8_bit_elements_need_rows_of_whole_16_bytes(shape: tuple[int, int, int])
 # -- names -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_configuration_is_spelt_out_by_its_name(name: str) -> None:
     spelt = name_of(CONFIGS[name])

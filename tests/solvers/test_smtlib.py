@@ -39,6 +39,7 @@ def refused(text: str) -> str:
 # -- there and back --------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("example", examples(), ids=lambda example: example.name)
 def test_every_question_of_the_suite_comes_back(example: Example) -> None:
     back = read_script(script(example.query)).query

@@ -78,6 +78,7 @@ def test_verdicts(operation: Operation, given: Draw, outcome: Found | Refused, v
     assert judge(operation, given, outcome) == verdict
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_argus_is_exact_and_refuses_only_what_does_not_exist(operation: Operation, kind: Kind) -> None:

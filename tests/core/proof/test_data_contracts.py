@@ -277,7 +277,7 @@ def test_an_integer_for_each_row_of_a_tile_is_unknown() -> None:
         copy(held, Y.tile((64, 64), (b, n)))
         assert_written_once(Y, lambda m, n: dict(t=which[m], n=n))
 
-    report = verify(gathered.trace(), solver="z3", budget=evolve(Budget(), runs=8))
+    report = verify(gathered.trace(), solver="z3", budget=evolve(Budget(), runs=0))
     assert isinstance(report.verdict, Unknown)
     assert "for each row" in report.verdict.reason or "mixes symbols" in report.verdict.reason
 

@@ -103,6 +103,7 @@ def test_quotients() -> None:
     assert quotient(add(mul(difference, C), 1), difference) is None
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     ("step", "low", "divisor", "more"), list(product((2, 3, 8), (2, 8, 9), (6, 24, 32), (-5, 0, 3)))
 )

@@ -49,6 +49,7 @@ def undefined(name: str, args: tuple[float, ...]) -> bool:
     return (name == "div" and args[1] == 0) or (name in ("reciprocal", "rsqrt") and args[0] == 0)
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     "name", [*sorted(set(ELEMENT_OPS) - {"fma", "clamp", "philox"}), pytest.param("clamp", marks=pytest.mark.share(8))]
 )

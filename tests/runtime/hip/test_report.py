@@ -62,7 +62,7 @@ def checked(rocm: RocmTorch, parts: Parts, name: str) -> list[Row]:
 KERNELS, TIMES = "kernels of gemm", "times of gemm M=64, N=64, K=64"
 
 
-@pytest.mark.share(56, among="operators on the stand-in")
+@pytest.mark.share(100, among="operators on the stand-in")
 @pytest.mark.parametrize("name", [KERNELS, TIMES, "guards of data contracts", mi300x.TRAP])
 def test_the_report_holds_what_was_run(rocm: RocmTorch, parts: Parts, tmp_path: Path, name: str) -> None:
     place = tmp_path / "report.json"

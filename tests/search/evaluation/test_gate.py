@@ -128,6 +128,7 @@ def written(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf1
 """
 
 
+@pytest.mark.share(3, among="texts for a problem")
 def test_a_text_must_satisfy_the_problem(tools: Tools) -> None:
     found = evaluate(PROBLEM, "text-1", tools, TEXT)
 
@@ -198,6 +199,7 @@ def nothing(kernel: Kernel) -> str:
     return ""
 
 
+@pytest.mark.share(3, among="texts for a problem")
 def test_without_that_check_names_of_its_own_would_pass(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     text = TEXT.replace("dict(m=m, k=k)", "dict(m=m + M // 2048, k=k)", 1)
     text = text.replace("C, lambda m, n: dict(m=m, n=n)", "C, lambda m, n: dict(m=m + M // 2048, n=n)")
@@ -232,6 +234,7 @@ def test_a_claim_under_a_condition_lets_no_shorter_sum_pass(tools: Tools) -> Non
     assert "claim no product" in found.why
 
 
+@pytest.mark.share(3, among="texts for a problem")
 def test_without_that_check_a_shorter_sum_would_pass(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     def of_all_elements(kernel: Kernel) -> Contraction | None:
         conditional = [s for s in kernel.prologue if isinstance(s, Assert) and isinstance(s.claim, Covers)][1:]

@@ -68,6 +68,7 @@ def test_a_file_is_searched_end_to_end(target: str, tmp_path: Path, capsys: pyte
     assert {"invariants", "interpreter", "compile", "timing"} <= found["best"]["seconds"].keys()
 
 
+@pytest.mark.share(3, among="problems in files")
 def test_a_wrong_reference_stops_every_candidate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = searched(kernel_file(tmp_path, reference=WRONG), "--trials", "2", code=1, capsys=capsys)
 
@@ -220,6 +221,7 @@ def test_admissible_configurations_of_a_family_are_designs(tmp_path: Path) -> No
     assert bases("M=64,N=64,K=32") == {"product_flat"}
 
 
+@pytest.mark.share(3, among="problems in files")
 def test_a_text_for_a_file_has_the_parameters_of_its_kernel(tmp_path: Path) -> None:
     found = problem(kernel_file(tmp_path))
     text = SMALL["gfx942"].read_text(encoding="utf-8")
@@ -279,6 +281,7 @@ def test_the_best_is_delivered_and_certified_elsewhere(
     assert main(["certify", str(tmp_path / "elsewhere")]) == 1
 
 
+@pytest.mark.share(3, among="problems in files")
 def test_a_device_gets_the_kernel_and_its_time_is_compared_with_its_own_work(tmp_path: Path) -> None:
     """The file declares almost no work, but the kernel multiplies."""
     path = kernel_file(tmp_path, "sm_90a", RIGHT + '\n\ndef work(M, N, K):\n    return {"writes": 2}\n')

@@ -27,6 +27,7 @@ def before_shipped() -> Iterator[Design]:
             yield from (each for _, each in derivation(expert))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("technique", TRANSFORMATIONS)
 def test_applied_techniques_can_be_undone(technique: str) -> None:
     transformation = TRANSFORMATIONS[technique]
@@ -36,6 +37,7 @@ def test_applied_techniques_can_be_undone(technique: str) -> None:
             assert transformation.undo(made) is not None, (name(each), name(made))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("technique", TRANSFORMATIONS)
 def test_undoing_ends(technique: str) -> None:
     for each in set(before_shipped()):
@@ -52,6 +54,7 @@ UNDERIVED = {
 """No technique makes tiles of fewer than 64 columns, or an epilogue of single elements."""
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("expert", [name for name in CONFIGS if name not in UNDERIVED])
 def test_every_shipped_design_has_a_derivation(expert: str) -> None:
     walked = derivation(CONFIGS[expert])

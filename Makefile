@@ -20,12 +20,13 @@ demo: .venv/.stamp
 test: TIER := default
 test-all: TIER := all
 test test-all: .venv/.stamp
-	@echo "[1/5] ruff check"; $(BIN)/ruff check $(SOURCES)
-	@echo "[2/5] ruff format --check"; $(BIN)/ruff format --check $(SOURCES)
-	@echo "[3/5] import contracts"; $(BIN)/lint-imports
-	@echo "[4/5] pyright (strict), beside pytest; [5/5] pytest, tier $(TIER)"
-	@$(BIN)/pyright > .venv/pyright.txt 2>&1 & types=$$!; trap 'kill $$types 2>/dev/null; exit 130' INT TERM; \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --tier $(TIER); tests=$$?; \
+	@echo "[1/5] pyright (strict), beside the others"; $(BIN)/pyright > .venv/pyright.txt 2>&1 & types=$$!; \
+	trap 'kill $$types 2>/dev/null || true' EXIT; trap 'exit 130' INT TERM; set -e; \
+	echo "[2/5] ruff check"; $(BIN)/ruff check $(SOURCES); \
+	echo "[3/5] ruff format --check"; $(BIN)/ruff format --check $(SOURCES); \
+	echo "[4/5] import contracts"; $(BIN)/lint-imports; \
+	echo "[5/5] pytest, tier $(TIER)"; tests=0; \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --tier $(TIER) || tests=$$?; \
 	wait $$types || { tail -n 200 .venv/pyright.txt; tests=1; }; exit $$tests
 
 check: test

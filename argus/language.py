@@ -63,7 +63,18 @@ from argus.core.dsl.copies.thread_layouts import (
     runs,
     spread,
 )
-from argus.core.dsl.formulas import argmax, argmin, assert_equals, before, elements, greatest, least, product, total
+from argus.core.dsl.formulas import (
+    argmax,
+    argmin,
+    assert_equals,
+    before,
+    elements,
+    greatest,
+    least,
+    product,
+    total,
+    wrapped,
+)
 from argus.core.dsl.handles import Bool, Int, IntLike, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
@@ -319,5 +330,6 @@ __all__ = [
     "when",
     "where",
     "workspace",
+    "wrapped",
     "zeros",
 ]

@@ -147,6 +147,13 @@ INTEGER_OPS: Mapping[str, str] = {
     "abs": "({0} < 0 ? (i32)(0u - (unsigned){0}) : {0})",
 }
 """The operations on integers, and their C text on both targets, in 32 bits. All but `philox` wrap around."""
+WIDE_OPS: Mapping[str, str] = {
+    "neg": "(long long)(0ull - (unsigned long long){0})",
+    "add": "(long long)((unsigned long long){0} + (unsigned long long){1})",
+    "sub": "(long long)((unsigned long long){0} - (unsigned long long){1})",
+    "mul": "(long long)((unsigned long long){0} * (unsigned long long){1})",
+}
+"""Those on integers of 64 bits, which wrap around as well, and their C text."""
 
 
 REAL_NAMES: Mapping[str, str] = {entry.name: entry.real for entry in _ENTRIES if entry.real}

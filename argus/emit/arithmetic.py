@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from argus.core.dtype import DType, e4m3, e4m3fnuz, e5m2fnuz, f32, i32
-from argus.core.elementwise import ELEMENT_OPS, INTEGER_OPS
+from argus.core.dtype import DType, e4m3, e4m3fnuz, e5m2fnuz, f32, i32, i64
+from argus.core.elementwise import ELEMENT_OPS, INTEGER_OPS, WIDE_OPS
 from argus.core.span import Span
 from argus.emit.faults import not_built
 from argus.emit.scope import c_type
@@ -26,9 +26,11 @@ def operation(name: str, args: Sequence[Typed], dtype: DType, target: str, span:
     if it has none.
     """
     if dtype.family == "int":
-        if name not in INTEGER_OPS or (dtype != i32 and ELEMENT_OPS[name].integers):
+        own = i64 if dtype == i64 else i32
+        spelled = (WIDE_OPS if dtype == i64 else INTEGER_OPS).get(name)
+        if spelled is None or (dtype != i32 and ELEMENT_OPS[name].integers):
             raise not_built(f"`{name}` of {dtype}", span)
-        return converted((INTEGER_OPS[name].format(*(converted(arg, dtype) for arg in args)), i32), dtype), dtype
+        return converted((spelled.format(*(converted(arg, dtype) for arg in args)), own), dtype), dtype
     if name not in ELEMENT_OPS or target not in ELEMENT_OPS[name].spelling:
         raise not_built(f"the element-wise operation `{name}` of {dtype}", span)
     text = ELEMENT_OPS[name].spelling[target].format(*map(widened, args))

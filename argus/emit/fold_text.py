@@ -11,9 +11,11 @@ from typing import assert_never
 
 from attrs import frozen
 
+from argus.core.dtype import f32
 from argus.core.ir import Fold
 from argus.core.layout import IntArray
 from argus.emit.arithmetic import operation
+from argus.emit.faults import not_built
 from argus.emit.folds import Ordered, Plan, Reduction, Scan, fold_plan
 from argus.emit.lanes import LaneText, affine_registers
 from argus.emit.loops import unrolled_loops
@@ -103,8 +105,10 @@ class _FoldWriter:
         return self.scope.element(self.stmt.target.buffer, register)
 
     def combined(self, one: str, other: str) -> str:
-        """C text of the fold's operation on two texts of its type."""
+        """C text of the fold's operation on two texts of its type. Raises ArgusError (E501) for more than 32 bits."""
         dtype = self.stmt.source.buffer.dtype
+        if dtype.bits > f32.bits:
+            raise not_built(f"a fold of {dtype}", self.stmt.span)
         return operation(self.stmt.op, ((one, dtype), (other, dtype)), dtype, self.scope.target, self.stmt.span)[0]
 
     def _reduction(self, plan: Reduction) -> list[str]:

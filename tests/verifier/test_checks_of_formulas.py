@@ -11,8 +11,10 @@ from argus.core.ir import Equals
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.outputs import equality_claims, writes
-from argus.core.proof.values.held import places_of_extrema, residues
+from argus.core.proof.values.held import elements, places_of_extrema, residues
 from argus.core.query import Budget
+from argus.core.values import wrapping
+from argus.core.values.expr import Expr
 from argus.core.verdict import Proved
 from argus.verifier.kernel import verify
 from tests.verifier.switched_off_checks import Patch, always, assert_proved, load_edited
@@ -41,6 +43,14 @@ def as_it_is(claim: Equals, _: Sequence[int], __: frozenset[int]) -> Equals:
     return claim
 
 
+def unchanged(of: Expr, *_: object) -> Expr:
+    return of
+
+
+def in_64_bits(_: str) -> int:
+    return 64
+
+
 def patched(module: object, name: str, by: Callable[..., object]) -> Patch:
     return lambda patch: patch.setattr(module, name, by)
 
@@ -57,6 +67,18 @@ RULES: dict[str, tuple[str, Patch, Edit, Patch]] = {
         patched(equality_claims, "as_integers", nothing),
         ("    assume(N <= 1 << 24)\n", ""),
         patched(places_of_extrema, "_is_whole", always),
+    ),
+    "integers modulo 2^64": (
+        "formula_integers_of_64_bits",
+        patched(wrapping, "_unwrapped", unchanged),
+        ("wrapped(x_at(r) - x_at(r) * z_at(r) - z_at(r), i64)", "x_at(r) - x_at(r) * z_at(r) - z_at(r)"),
+        patched(elements, "_wrapped", unchanged),
+    ),
+    "integers that are narrowed": (
+        "formula_integers_on_mi300x",
+        patched(wrapping, "_unwrapped", unchanged),
+        ("wrapped(elements(X)(r) * elements(Z)(r) - 3, i32)", "elements(X)(r) * elements(Z)(r) - 3"),
+        patched(elements, "_wrapped", unchanged),
     ),
     "stores from the end": (
         "formula_sums_from_the_end",
@@ -86,5 +108,16 @@ def test_a_wrong_kernel_slips_past_without_the_check_of_the_rule(name: str, monk
     assert not isinstance(verify(load_edited(kernel, edit), solver="z3", budget=NO_RUNS).verdict, Proved)
 
     without(monkeypatch)
+
+    assert_proved(load_edited(kernel, edit))
+
+
+@pytest.mark.share(64, among="verifier: checks of values")
+def test_a_sum_of_32_bits_is_none_of_64(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, edit = "formula_integers_widened", ("wrapped(x_at(r) + 1, i32) * 2", "(x_at(r) + 1) * 2")
+    assert_proved(load_edited(kernel))
+    assert not isinstance(verify(load_edited(kernel, edit), solver="z3", budget=NO_RUNS).verdict, Proved)
+
+    monkeypatch.setattr(wrapping, "_bits", in_64_bits)
 
     assert_proved(load_edited(kernel, edit))

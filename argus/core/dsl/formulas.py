@@ -13,14 +13,16 @@ from argus.core.dsl.handles import Bool, CoordinateFunction, Int, IntLike, as_co
 from argus.core.dsl.integers import scalar
 from argus.core.dsl.launches import current_program, is_whole
 from argus.core.dsl.tracer import current, is_tracing
-from argus.core.dsl.values import Operand, Scope, Value, formula_scope, lift, making_formula
+from argus.core.dsl.values import Operand, Scope, Value, applied, formula_scope, lift, making_formula
 from argus.core.dsl.views import Tensor
+from argus.core.dtype import DType
 from argus.core.index import Cond, Index, Symbol
 from argus.core.ir import Assert, Buffer, Equals, View
 from argus.core.values import expr as syntax
 from argus.core.values.expr import Expr
 from argus.core.values.rewriting import free_symbols
 from argus.core.walk import symbols
+from argus.core.wrapping import WRAPPED
 
 Range = Union[IntLike, tuple[IntLike, IntLike]]
 Ranges = Union[Range, tuple[Range, ...]]
@@ -153,6 +155,17 @@ def elements(tensor: Tensor) -> Callable[..., Value]:
 def _check_is_tensor(tensor: object, what: str, example: str) -> None:
     if not isinstance(tensor, Tensor):
         fault("E111", f"`{what}` takes a tensor, found {describe_value(tensor)}", help=f"`{example}`")
+
+
+def wrapped(value: Operand, dtype: DType) -> Value:
+    """In a formula, an integer modulo 2^bits, as arithmetic of a type has it: `wrapped(X[i] + 1, i64)`.
+
+    It is the integer of that type that differs from the value by a multiple of 2^bits. Raises E106 for floats.
+    """
+    formula_scope("wrapped")
+    if not isinstance(dtype, DType) or dtype.family != "int":  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E106", f"`wrapped` in {describe_value(dtype)}", help="give a type of integers: `wrapped(X[i] + 1, i64)`")
+    return applied(f"{WRAPPED}{dtype}", value)
 
 
 # -- reductions ----------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from argus.core.values.operations import OPERATIONS
 from argus.core.values.rewriting import bound_variables, free_symbols, nodes, substitute
 from argus.core.walk import fold
 from argus.core.walk import substitute as substitute_index
+from argus.core.wrapping import BITS, WRAPPED
 
 _SUM, _PRODUCT, _SIGN, _POWER, _ATOM = range(5)
 _INFIX = {"add": ("+", _SUM), "sub": ("-", _SUM), "mul": ("*", _PRODUCT), "div": ("/", _PRODUCT)}
@@ -108,6 +109,8 @@ class _Writer:
         if name == "pow":
             base, exponent = map(self.value, args)
             return _Text(f"{base.at(_ATOM)} ** {exponent.at(_ATOM)}", _POWER)
+        if name in BITS:
+            return _Text(f"wrapped({self.value(args[0]).text}, {name.removeprefix(WRAPPED)})", _ATOM)
         called = _CALLED.get(name, name)
         if called not in _SPELLED and entry is not None and entry.definition is not None:
             return self.value(entry.definition(*args))

@@ -64,6 +64,8 @@ from argus.core.values.nests import ordered
 from argus.core.values.numbers import above_zero
 from argus.core.values.operations import OPERATIONS
 from argus.core.values.truth import holds
+from argus.core.values.wrapping import wrapped_form
+from argus.core.wrapping import BITS
 
 Premises = frozenset[Condition] | None
 """What shows a condition by the shape of its expression; None if nothing is known to."""
@@ -187,6 +189,8 @@ class Normaliser:
                 return on_leaves(args[0], lambda a: self._log(a, known))
             case "max":
                 return maximum_of(args[0], args[1])
+            case name if name in BITS:
+                return on_leaves(args[0], lambda a: wrapped_form(name, a))
             case _:
                 return opaque_of(of.name, args)
 

@@ -12,6 +12,7 @@ from argus.core import algebra
 from argus.core.index import Cond
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Whole, infinity
 from argus.core.walk import substitute
+from argus.core.wrapping import BITS
 
 ROUNDED = "rounded to "
 """Begins the name of the function that rounds to a type of floats, whose name follows."""
@@ -35,6 +36,7 @@ _DEFINED = frozenset(
         "sign",
         "sin",
         "tanh",
+        *BITS,
     )
 )
 """Functions that are numbers for all numbers, besides those that are looked at one by one."""

@@ -17,6 +17,7 @@ from argus.core.elementwise import ELEMENT_OPS
 from argus.core.rounding import is_between, round_bf16, round_exactly
 from argus.core.values import expr as syntax
 from argus.core.values.expr import Expr, choose, compare, fn, infinity
+from argus.core.wrapping import BITS, is_at_an_end, wrapped, wrapped_exactly
 
 Exact = Callable[..., Fraction]
 _FLOAT = np.float64
@@ -86,6 +87,16 @@ def _sign(a: Expr) -> Expr:
     return choose(compare("<", 0, a), 1, choose(compare("<", a, 0), -1, 0))
 
 
+def _wrapping(name: str, bits: int) -> Operation:
+    return _one(
+        name,
+        lambda a: wrapped(a, bits),
+        lambda a: wrapped_exactly(a, bits),
+        None,
+        lambda a: is_at_an_end(a, bits),
+    )
+
+
 _ENTRIES = (
     _two("add", lambda a, b: a + b, lambda a, b: a + b, neutral=syntax.expr(0)),
     _two("mul", lambda a, b: a * b, lambda a, b: a * b, neutral=syntax.expr(1)),
@@ -137,6 +148,7 @@ _ENTRIES = (
         lambda a: is_between(a, CLOSE),
     ),
     _one("sign", lambda a: _FLOAT(np.sign(a)), lambda a: Fraction((a > 0) - (a < 0)), _sign, lambda a: abs(a) < CLOSE),
+    *(_wrapping(name, bits) for name, bits in BITS.items()),
 )
 
 OPERATIONS: Mapping[str, Operation] = {entry.name: entry for entry in _ENTRIES}

@@ -5,7 +5,22 @@ from __future__ import annotations
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.language import Tensor, copy, f32, i8, i32, i64, kernel, load, promise, scalar, sm_90a, spread, where
+from argus.language import (
+    Tensor,
+    copy,
+    f32,
+    i8,
+    i32,
+    i64,
+    kernel,
+    load,
+    maximum,
+    promise,
+    scalar,
+    sm_90a,
+    spread,
+    where,
+)
 
 BY = spread((8, 16), threads=32, vector=1)
 
@@ -39,13 +54,22 @@ def test_tiles_keep_their_type() -> None:
         mixed.trace()
 
 
-def test_integers_of_64_bits_are_not_computed_with() -> None:
+def test_integers_of_64_bits_have_no_extrema() -> None:
     @kernel(target=sm_90a, threads=32)
-    def doubled(I: Tensor["8 16", i64]) -> None:  # noqa: E741 reason: a tensor
-        copy(load(I, BY) * 2, I)
+    def clamped(I: Tensor["8 16", i64]) -> None:  # noqa: E741 reason: a tensor
+        copy(maximum(load(I, BY), 2), I)
 
-    with pytest.raises(ArgusError, match="E106: `mul` of i64, which is stored and compared only"):
-        doubled.trace()
+    with pytest.raises(ArgusError, match="E106: `max` of i64, which is added, subtracted and multiplied only"):
+        clamped.trace()
+
+
+def test_a_number_that_float64_rounds_is_refused() -> None:
+    @kernel(target=sm_90a, threads=32)
+    def raised(I: Tensor["8 16", i64]) -> None:  # noqa: E741 reason: a tensor
+        copy(load(I, BY) + ((1 << 53) + 1), I)
+
+    with pytest.raises(ArgusError, match="E106: the number 9007199254740993, which float64 rounds"):
+        raised.trace()
 
 
 def test_integers_of_64_bits_are_no_coordinates() -> None:

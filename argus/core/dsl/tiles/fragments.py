@@ -21,6 +21,7 @@ from argus.core.dsl.tiles.values import (
     covering_tile,
     gathered,
     layout_mismatch,
+    literal,
     subtile_layout,
 )
 from argus.core.dsl.tiles.values import fresh as fresh_registers
@@ -278,9 +279,7 @@ def _element_expr(value: Operand, layout: TV) -> Elem:
     if isinstance(value, Int):
         check_axes(value.node, layout)
         return Num(value.node)
-    if isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
-        return Lit(float(value))
-    fault("E106", f"expected a register tile or a number, found {describe_value(value)}")
+    return literal(value)
 
 
 def elementwise(name: str, *operands: Operand) -> Fragment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isnan
 from typing import NoReturn, cast, get_args
 
 from attrs import frozen
@@ -13,8 +14,8 @@ from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import CoordinateFunction, Int, IntLike, axis_values, unwrap
 from argus.core.dsl.tracer import Tracer, current
 from argus.core.dtype import DType, i32, i64
-from argus.core.elementwise import ELEMENT_OPS, INTEGER_OPS
-from argus.core.ir import Alloc, Buffer, Elem, File, Get, Map, View, whole
+from argus.core.elementwise import ELEMENT_OPS, INTEGER_OPS, WIDE_OPS
+from argus.core.ir import Alloc, Buffer, Elem, File, Get, Lit, Map, View, whole
 from argus.core.layout import TV
 from argus.core.layout.thread_value.facets import Facet, coordinates_from_finer
 from argus.core.target import Target
@@ -144,13 +145,23 @@ def check_dtype(dtype: DType) -> None:
 
 
 def check_operation(name: str, dtype: DType) -> None:
-    """Raises E106 for an operation that is not defined on integers, or one on integers of 64 bits."""
-    if dtype == i64:
-        fault("E106", f"`{name}` of i64, which is stored and compared only", help="compute in `i32`, then convert")
+    """Raises E106 for an operation that is not defined on integers of this type."""
+    if dtype == i64 and name not in WIDE_OPS:
+        fault("E106", f"`{name}` of i64, which is added, subtracted and multiplied only", help="compute in `i32`")
     if dtype != i32 and ELEMENT_OPS[name].integers:
         fault("E106", f"`{name}` of {dtype}, which is defined on integers of 32 bits", help="pass tiles of `i32`")
     if dtype.family == "int" and name not in INTEGER_OPS:
         fault("E106", f"`{name}` of {dtype}, which is defined on floats only", help="convert with `.to(f32)` first")
+
+
+def literal(value: float) -> Lit:
+    """A number of a program. Raises E106 for anything else, and for an integer that float64 does not have."""
+    if not isinstance(value, int | float):  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
+        fault("E106", f"expected a register tile or a number, found {describe_value(value)}")
+    found = float(value)
+    if found != value and not isnan(found):
+        fault("E106", f"the number {value}, which float64 rounds to {found:.0f}", help="compute it from smaller ones")
+    return Lit(found)
 
 
 def check_file(target: Target, dtype: DType, file: File) -> None:

@@ -42,6 +42,7 @@ from argus.core.values.operations import OPERATIONS
 from argus.core.values.rewriting import bound_variables, elements, free_symbols, nodes
 from argus.core.values.rewriting import parts as parts_of
 from argus.core.walk import mentions, substitute, symbols
+from argus.core.wrapping import BITS
 
 _ARITHMETIC = frozenset({"add", "sub", "neg", "mul", "div", "max", "min"})
 _ELSEWHERE = "claim a formula with `assert_equals`"
@@ -238,7 +239,7 @@ class _Questions:
 
 def _is_unknown_number(of: Fn) -> bool:
     """Whether it is computed from numbers alone, by what is no operation over the reals: an integer that may wrap."""
-    return of.name not in OPERATIONS and not elements(of)
+    return (of.name not in OPERATIONS or of.name in BITS) and not elements(of)
 
 
 def _is_of_sizes(of: Whole) -> bool:

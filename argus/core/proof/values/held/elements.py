@@ -39,6 +39,7 @@ from argus.core.proof.values.held.whole_numbers import whole_numbers
 from argus.core.values.expr import Choose, Expr, Fn, Number, Whole, compare, element, expr, fn
 from argus.core.values.numbers import ROUNDED
 from argus.core.walk import mentions, substitute
+from argus.core.wrapping import WRAPPED
 
 _EXACT = ("max", "min")
 """Operations on integers that do not wrap around."""
@@ -114,7 +115,9 @@ class Elements:
                 assert_never(elem)
 
     def _as_integer(self, found: Expr, given: DType, dtype: DType) -> Expr:
-        """A number of one type as an integer: itself, if it is one that both types have."""
+        """A number of one type as an integer: itself, if it is one that both types have. Integers wrap around."""
+        if given.family != "float":
+            return _wrapped(found, dtype)
         most = min(int(dtype.greatest), whole_numbers((given,)), self.most)
         if most and self._is_whole(found, most):
             return found
@@ -141,7 +144,7 @@ class Elements:
         if ELEMENT_OPS[name].integers:
             return fn(name, *args)
         found = fn(name, *args)
-        return found if self.running else fn(f"wrapped {dtype}", found)
+        return found if self.running else _wrapped(found, dtype)
 
     def _chosen(self, test: Test, then: Expr, other: Expr) -> Expr:
         match test:
@@ -168,6 +171,11 @@ class Elements:
                 assert_never(test)
 
 
+def _wrapped(found: Expr, dtype: DType) -> Expr:
+    """An integer in a type, whose arithmetic wraps around."""
+    return fn(f"{WRAPPED}{dtype}", found)
+
+
 def _widens(given: DType | None, dtype: DType) -> bool:
     """Whether a conversion is of integers to a type that holds all of them."""
     return given is not None and given.family == "int" and dtype.family == "int" and given.bits <= dtype.bits
@@ -177,10 +185,6 @@ def not_of_reals(stmt: Map) -> str:
     """Why a statement does not compute as over the reals, up to rounding; empty if it does."""
     own = stmt.target.buffer.dtype
     for node in nodes(stmt.elem):
-        if isinstance(node, Cast) and node.dtype.family != "float":
-            given = dtype_of(node.arg) or own
-            if given.family != "float" and not _widens(given, node.dtype):
-                return "an integer that is truncated to another type"
         kind = (dtype_of(node) or own) if isinstance(node, Op | Where | Cast) else own
         if isinstance(node, Num) and own.family != "float" and own.bits < i32.bits:  # else it fits, by I28
             return "an integer of the program in registers"

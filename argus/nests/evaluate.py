@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from argus.core.elementwise import ELEMENT_OPS
+from argus.core.wrapping import wrapped
 from argus.nests.affine import computed
+from argus.nests.integers import TYPES
 from argus.nests.nest import (
     Apply,
     Both,
@@ -81,8 +83,9 @@ class _Numbers:
                 return ELEMENT_OPS[op].meaning(*(np.asarray(self.of(each), np.float64) for each in args))
             case Select(test=test, then=then, other=other):
                 return _where(self._test(test), self.of(then), self.of(other))
-            case Convert(arg=arg):
-                return self.of(arg)
+            case Convert(dtype=dtype, arg=arg):
+                found = self.of(arg)
+                return wrapped(found, TYPES[dtype].bits) if dtype in TYPES else found
             case Reduce():
                 return self._reduced(expr)
             case _:

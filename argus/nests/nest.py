@@ -97,7 +97,7 @@ class Select:
 
 @frozen(cache_hash=True)
 class Convert:
-    """The value rounded to another type of elements."""
+    """The value rounded to another type of elements; an integer in another type of integers, modulo 2^bits."""
 
     dtype: str
     arg: Expr

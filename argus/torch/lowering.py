@@ -30,7 +30,7 @@ from argus.torch.steps import (
     Tensor,
 )
 from argus.torch.tables import contractions, convolutions, pointwise, reductions, views, windows
-from argus.torch.tables.table import ENTRIES, NotCovered
+from argus.torch.tables.table import ENTRIES, NotCovered, constant
 from argus.torch.values import Indices, Value, number
 
 FAMILIES_OF_ENTRIES = (contractions, convolutions, pointwise, reductions, views, windows)
@@ -337,7 +337,7 @@ class _Call:
                 return self._in_memory(arg, held) if self.node.name in self.graph.stored else held
             raise NotCovered(f"`{arg.name}` as a number")
         if isinstance(arg, bool | int | float):
-            return number(float(arg), "f32" if isinstance(arg, float) else "i64")
+            return number(constant(arg).value, "f32" if isinstance(arg, float) else "i64")
         raise NotCovered(f"an operand {arg!r}")
 
     def is_dense(self, arg: object, *, turned: bool = False) -> bool:

@@ -17,7 +17,6 @@ from tests.torch.operands import TORCH, normal
 
 
 @pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore:argus. eager torch runs")
 def test_running_statistics_are_written_back() -> None:
     module: Any = torch.nn.BatchNorm1d(16)
     other: Any = deepcopy(module)
@@ -32,8 +31,8 @@ def test_running_statistics_are_written_back() -> None:
             assert torch.allclose(mine, theirs, atol=1e-6), name
     assert int(module.num_batches_tracked) == 2
     entry = report()[-1]
-    assert len(entry.kernels) == 3
-    assert [each.operation for each in entry.eager] == ["aten.add.Tensor"]  # a count in 64 bits
+    assert len(entry.kernels) == 4
+    assert not entry.eager
 
 
 def test_numbers_of_sizes_are_expressions_of_them() -> None:

@@ -13,6 +13,7 @@ from typing import Any, assert_never
 from argus import language as lang
 from argus.language import Tensor, assert_equals, elements
 from argus.nests.affine import computed
+from argus.nests.integers import TYPES
 from argus.nests.nest import (
     Apply,
     Both,
@@ -122,6 +123,8 @@ class _Formula:
                 return found(*map(self.of, args))
             case Select(test=test, then=then, other=other):
                 return _where(self._test(test), self.of(then), self.of(other))
+            case Convert(dtype=dtype, arg=arg) if dtype in TYPES:
+                return lang.wrapped(self.of(arg), TYPES[dtype])
             case Convert(arg=arg):
                 return self.of(arg)  # a claim is over the real numbers
             case Reduce():

@@ -73,10 +73,11 @@ _where: Any = lang.where
 
 
 class Body:
-    """Computes expressions on register tiles, in f32; shared ones are computed once.
+    """Computes expressions on register tiles, in f32 or in a type of integers; shared ones are computed once.
 
-    load: the elements of a read as a tile, in f32. numbers: the integers of the kernel by name: sizes, and axes with
-    the coordinates of the tile's elements. reduced: what a reduction is here, if the template computes some.
+    dtype: that type. load: the elements of a read as a tile, in that type. numbers: the integers of the kernel by
+    name: sizes, and axes with the coordinates of the tile's elements. reduced: what a reduction is here, if the
+    template computes some.
     """
 
     def __init__(
@@ -84,7 +85,9 @@ class Body:
         load: Callable[[Read], Any],
         numbers: Mapping[str, Any],
         reduced: Callable[[Reduce], Any] | None = None,
+        dtype: DType = f32,
     ) -> None:
+        self._dtype = dtype
         self._load = load
         self._numbers = numbers
         self._reduced = reduced
@@ -111,8 +114,10 @@ class Body:
                 return found(*map(self.of, args))
             case Select(test=test, then=then, other=other):
                 return _where(self._test(test), self.of(then), self.of(other))
+            case Convert(dtype=dtype, arg=arg) if self._dtype.family == "int" and TYPES[dtype] != self._dtype:
+                return self.of(arg).to(TYPES[dtype]).to(self._dtype)
             case Convert(arg=arg):
-                return self.of(arg)  # all is computed in f32, and rounded where it is stored
+                return self.of(arg)  # what is computed in f32 is rounded where it is stored; integers wrap around
             case Reduce():
                 assert self._reduced is not None, expr.op
                 return self._reduced(expr)

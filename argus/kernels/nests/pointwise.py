@@ -15,6 +15,7 @@ from attrs import frozen
 from argus.kernels.nests.fragments import TYPES, Body
 from argus.kernels.nests.tiles import blocks, may_be_in_order
 from argus.language import (
+    DType,
     Fragment,
     IntLike,
     Tensor,
@@ -25,6 +26,8 @@ from argus.language import (
     f16,
     f32,
     i8,
+    i32,
+    i64,
     ld_global_b16,
     ld_global_b32,
     load,
@@ -36,10 +39,12 @@ from argus.language import (
 )
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
-from argus.nests.nest import Read
-from argus.nests.rewrite import reads, reductions, symbols_of
+from argus.nests.integers import ARITHMETIC
+from argus.nests.nest import Apply, Constant, Convert, Expr, Nest, Read
+from argus.nests.rewrite import expressions, reads, reductions, symbols_of
 
 _BYTES = {"f32": 4, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "bool": 1}
+_INTEGERS = ("i32", "i64")
 _ONE_ELEMENT = {f32: ld_global_b32, bf16: ld_global_b16, f16: ld_global_b16}
 _MOST_ELEMENTS = 1 << 40
 """The elements of a tensor of several axes, whose addresses then fit 64 bits."""
@@ -73,7 +78,7 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Pointwise | None:
     if any(reductions(nest.body) for nest in form.nests) or not kinds <= set(TYPES):
         return None
     read = [each for nest in form.nests for each in reads(nest.body)]
-    if any(each.dtype in {"i64", "i32"} for each in read):
+    if any(each.dtype in _INTEGERS for each in read) and not all(map(_is_of_integers, form.nests)):
         return None  # computed in f32, which does not hold all of them
     *outer, last = [int(computed(axis.extent, sizes)) for axis in form.nests[0].domain]
     narrow = any(TYPES[each.dtype] not in _ONE_ELEMENT and not in_vectors(form, each) for each in read)
@@ -89,7 +94,7 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Pointwise | None:
 def pointwise(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Pointwise) -> None:
     """Compute each element of the outputs by itself."""
     block = _Block(form, tensors, sizes, cfg)
-    body = Body(block.load, block.numbers)
+    body = Body(block.load, block.numbers, dtype=block.dtype)
     for nest in form.nests:
         block.store(body.of(nest.body), tensors[nest.output])
 
@@ -111,7 +116,8 @@ class _Block:
             _assume_addresses(tensors[each.type.name])
         *self._at, self._number = blocks((*outer, ceil_div(last, cfg.width)), in_order=cfg.in_order)
         self._by = spread((cfg.width,), threads=cfg.threads, vector=cfg.vector)
-        self._whole = zeros(f32, self._by)
+        self.dtype = _computed_in(form)
+        self._whole = zeros(self.dtype, self._by)
         (column,) = self._whole.index
         at = (*self._at, self._number * cfg.width + column)
         self.numbers: dict[str, Any] = {**sizes, **dict(zip(self._axes, at, strict=True))}
@@ -119,7 +125,7 @@ class _Block:
     def load(self, read: Read) -> Any:  # noqa: ANN401 reason: a register tile
         """The elements of a read: one for the block where the last axis does not matter."""
         tensor, places = self._tensors[read.tensor], dict(zip(self._axes, self._at, strict=False))
-        if read.outside is None and not depends(read, self._axes[-1]):
+        if self.dtype is f32 and read.outside is None and not depends(read, self._axes[-1]):
             at = tuple(computed(each, {**self._sizes, **places}) for each in read.index)
             return load(tensor[at], replicated(self._cfg.threads)).to(f32)
 
@@ -130,7 +136,7 @@ class _Block:
         view = tensor.gather(tuple(self._extents), place, outside=read.outside)
         narrow = None if in_vectors(self._form, read) else _ONE_ELEMENT.get(tensor.dtype)
         edge = 0.0 if read.outside is None else read.outside
-        return load(self._tile(view), self._by, via=narrow, edge=edge).to(f32)
+        return load(self._tile(view), self._by, via=narrow, edge=edge).to(self.dtype)
 
     def store(self, value: Any, output: Tensor) -> None:  # noqa: ANN401 reason: a register tile or a number
         if not isinstance(value, Fragment) or value.shape != self._whole.shape:
@@ -140,6 +146,34 @@ class _Block:
 
     def _tile(self, view: Tensor) -> Tensor:
         return (view[tuple(self._at)] if self._at else view).tile((self._cfg.width,), (self._number,))
+
+
+def _computed_in(form: Canonical) -> DType:
+    """The type in which all is computed: f32, or the widest type of integers where tensors of integers are read."""
+    read = {each.dtype for nest in form.nests for each in reads(nest.body)}
+    if not read & set(_INTEGERS):
+        return f32
+    kinds = {each.type.dtype for each in form.parameters}
+    kinds |= {each.dtype for nest in form.nests for each in expressions(nest.body) if isinstance(each, Convert)}
+    return i64 if "i64" in kinds else i32
+
+
+def _is_of_integers(nest: Nest) -> bool:
+    """Whether a nest is computed of integers alone, by operations that they have."""
+    kinds = {nest.dtype, *(each.dtype for each in reads(nest.body))}
+    return kinds <= {*_INTEGERS, "bool"} and all(map(_is_integer, expressions(nest.body)))
+
+
+def _is_integer(of: Expr) -> bool:
+    match of:
+        case Constant(value=value):
+            return value.is_integer()
+        case Apply(op=op):
+            return op in ARITHMETIC
+        case Convert(dtype=dtype):
+            return dtype in _INTEGERS
+        case _:
+            return True
 
 
 def in_vectors(form: Canonical, read: Read) -> bool:

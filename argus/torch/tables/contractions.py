@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 
 from argus.core.index import Const, Index
-from argus.nests.nest import Constant, Expr, Reduce
+from argus.nests.nest import Expr, Reduce
 from argus.nests.simplify import apply, summed
 from argus.torch.choice_of_products import FEW, LARGE
 from argus.torch.products import OPERATORS
 from argus.torch.tables.pointwise import FLOATS
-from argus.torch.tables.table import Context, lowers
+from argus.torch.tables.table import Context, constant, lowers
 from argus.torch.values import Indices, Value, broadcast
 
 
@@ -58,10 +58,10 @@ def _addmm(cx: Context, bias: object, a: object, b: object, *, beta: float = 1, 
     added = broadcast(cx.value(bias), rank)
 
     def element(index: Indices) -> Expr:
-        scaled = apply("mul", product.at(index), Constant(float(alpha)))
+        scaled = apply("mul", product.at(index), constant(alpha))
         if beta == 0:  # what is not finite counts as zero, too
             return scaled
-        return apply("add", scaled, apply("mul", added(index), Constant(float(beta))))
+        return apply("add", scaled, apply("mul", added(index), constant(beta)))
 
     return Value(cx.shape, cx.dtype, element)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf, pi, sqrt
-from typing import Literal, cast
+from typing import cast
 
-from argus.nests.nest import Apply, Constant, Convert, Expr, Read, Select, Test
+from argus.nests.integers import TYPES as INTEGERS
+from argus.nests.integers import in_type
+from argus.nests.nest import Apply, CompareOp, Constant, Convert, Expr, Read, Select, Test
 from argus.nests.simplify import (
     ONE,
     ZERO,
@@ -19,7 +21,7 @@ from argus.nests.simplify import (
     select,
     truth,
 )
-from argus.torch.tables.table import Context, NotCovered, lowers
+from argus.torch.tables.table import Context, NotCovered, constant, lowers
 from argus.torch.values import Value, broadcast
 
 Function = Callable[[Expr], Expr] | Callable[[Expr, Expr], Expr] | Callable[[Expr, Expr, Expr], Expr]
@@ -27,12 +29,12 @@ FLOATS = ("f32", "bf16", "f16")
 
 
 def pointwise(cx: Context, function: Function, *operands: object) -> Value:
-    """The function of the operands' elements, broadcast to the shape of the result."""
+    """The function of the operands' elements, broadcast to the shape of the result, in the type of the result."""
     values = [cx.value(each) for each in operands]
     rank = len(cx.shape)
     elements = [broadcast(value, rank) for value in values]
     made = cast(Callable[..., Expr], function)
-    return Value(cx.shape, cx.dtype, lambda index: made(*(each(index) for each in elements)))
+    return Value(cx.shape, cx.dtype, lambda index: in_type(cx.dtype, made(*(each(index) for each in elements))))
 
 
 def _entry(names: str, function: Function, count: int) -> None:
@@ -45,7 +47,7 @@ def _entry(names: str, function: Function, count: int) -> None:
 
 
 def _c(value: float) -> Expr:
-    return Constant(float(value))
+    return constant(value)
 
 
 def _op(op: str) -> Callable[..., Expr]:
@@ -75,21 +77,21 @@ def _may_round(x: Expr) -> bool:
     """Whether f32 may round a value: it is chosen among integers in memory, or a number that is too large."""
     match x:
         case Read(dtype=dtype):
-            return dtype in ("i32", "i64")
+            return dtype in INTEGERS
         case Constant(value=value):
             return _WHOLE < abs(value) < inf
         case Select(then=then, other=other):
             return _may_round(then) or _may_round(other)
         case Apply(op="max" | "min" | "neg" | "abs", args=args):
             return any(map(_may_round, args))
-        case Convert(arg=arg):
-            return _may_round(arg)
+        case Convert(dtype=dtype, arg=arg):
+            return dtype in INTEGERS or _may_round(arg)
         case _:
             return False
 
 
-def _compared(op: Literal["<", "<=", "=="], x: Expr, y: Expr) -> Test:
-    """A comparison, of which rounding keeps the order if it changes one side alone."""
+def _compared(op: CompareOp, x: Expr, y: Expr) -> Test:
+    """A comparison as numbers of f32, of which rounding keeps the order if it changes one side alone."""
     if _may_round(x) and _may_round(y):
         raise NotCovered("a comparison of integers that f32 may round to equal numbers")
     return compare(op, x, y)
@@ -112,15 +114,33 @@ _ARITHMETIC: dict[str, Function] = {
     "fmin": lambda x, y: _of_numbers("min", x, y),
     "logical_and bitwise_and": lambda x, y: truth(both(as_test(x), as_test(y))),
     "logical_or bitwise_or": lambda x, y: truth(either(as_test(x), as_test(y))),
-    "lt": lambda x, y: truth(_compared("<", x, y)),
-    "le": lambda x, y: truth(_compared("<=", x, y)),
-    "gt": lambda x, y: truth(_compared("<", y, x)),
-    "ge": lambda x, y: truth(_compared("<=", y, x)),
-    "eq": lambda x, y: truth(_compared("==", x, y)),
-    "ne": lambda x, y: truth(negated(_compared("==", x, y))),
 }
 for _names, _function in _ARITHMETIC.items():
     _entry(_names, _function, 2)
+
+_COMPARISONS: Mapping[str, tuple[CompareOp, bool, bool]] = {
+    "lt": ("<", False, False),
+    "le": ("<=", False, False),
+    "gt": ("<", True, False),
+    "ge": ("<=", True, False),
+    "eq": ("==", False, False),
+    "ne": ("==", False, True),
+}
+"""The operation, whether its sides are exchanged, and whether it is negated."""
+
+
+@lowers(*_COMPARISONS)
+def _compare(cx: Context, x: object, y: object) -> Value:
+    op, exchanged, negates = _COMPARISONS[cx.name]
+    whole = {cx.value(each).dtype for each in (x, y)} <= {*INTEGERS, "bool"}
+
+    def compared(a: Expr, b: Expr) -> Expr:
+        sides = (b, a) if exchanged else (a, b)
+        test = compare(op, *sides) if whole else _compared(op, *sides)
+        return truth(negated(test) if negates else test)
+
+    return pointwise(cx, compared, x, y)
+
 
 _FUNCTIONS: dict[str, Function] = {
     "neg": _op("neg"),
@@ -288,4 +308,4 @@ def _to_copy(cx: Context, x: object, *_: object, **__: object) -> Value:
         return pointwise(cx, lambda v: truth(as_test(v)), x)
     if value.dtype in FLOATS and value.dtype != cx.dtype:
         return pointwise(cx, lambda v: Convert(cx.dtype, v), x)
-    return Value(value.shape, cx.dtype, value.at)
+    return Value(value.shape, cx.dtype, lambda index: in_type(cx.dtype, value.at(index)))

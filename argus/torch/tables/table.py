@@ -9,7 +9,7 @@ import torch
 
 from argus.core.index import Index
 from argus.nests.affine import Extents
-from argus.nests.nest import Axis, Nest
+from argus.nests.nest import Axis, Constant, Nest
 from argus.torch.values import Value
 
 
@@ -95,6 +95,14 @@ ENTRIES: dict[Any, Entry] = {}
 
 class NotCovered(Exception):  # noqa: N818 reason: it ends the lowering of one operation, as a result
     """An operation, or a use of it, that has no meaning as a nest here. Its text says what."""
+
+
+def constant(value: float) -> Constant:
+    """A number of the graph. Raises NotCovered for an integer that float64 does not have."""
+    found = float(value)
+    if isinstance(value, int) and int(found) != value:
+        raise NotCovered(f"the integer {value}, which float64 does not have")
+    return Constant(found)
 
 
 def lowers(*names: str) -> Callable[[Entry], Entry]:

@@ -13,7 +13,7 @@ from argus.nests.affine import reshaped, split
 from argus.nests.nest import Constant, Expr, Inside, Read
 from argus.nests.rewrite import with_reads
 from argus.nests.simplify import coordinate, select
-from argus.torch.tables.table import Context, NotCovered, lowers
+from argus.torch.tables.table import Context, NotCovered, constant, lowers
 from argus.torch.values import Indices, Value, broadcast
 
 
@@ -132,14 +132,14 @@ def _pad(cx: Context, x: object, pads: Sequence[object], fill: float = 0) -> Val
 def within(value: Value, places: Sequence[Index], outside: float) -> Expr:
     """The element at places that may lie outside of the tensor, where it is another value."""
     if value.tensor is not None:
-        return Read(value.tensor, tuple(places), value.dtype, float(outside))
+        return Read(value.tensor, tuple(places), value.dtype, constant(outside).value)
     ends = [
         cond
         for place, extent in zip(places, value.shape, strict=True)
         for cond in (algebra.le(0, place), algebra.lt(place, extent))
     ]
     # What is not chosen is read all the same: any number will do where there is no element.
-    return select(Inside(algebra.all_of(ends)), with_reads(value.at(places), _anywhere), Constant(float(outside)))
+    return select(Inside(algebra.all_of(ends)), with_reads(value.at(places), _anywhere), constant(outside))
 
 
 def _anywhere(read: Read) -> Expr:
@@ -187,7 +187,7 @@ def _full(cx: Context, *args: Any, **_: object) -> Value:  # noqa: ANN401 reason
     name = cx.name
     fill = args[-1] if name in {"full", "full_like", "new_full", "scalar_tensor"} else float("ones" in name)
     if isinstance(fill, bool | int | float):
-        return Value(cx.shape, cx.dtype, lambda _: Constant(float(fill)))
+        return Value(cx.shape, cx.dtype, lambda _: constant(fill))
     raise NotCovered("a tensor filled with a number that is not known")
 
 

@@ -84,10 +84,12 @@ from argus.core.dsl.programs import ProgramTemplate, program
 from argus.core.dsl.roles import elected, role, warp, warpgroup, warpgroups, warps
 from argus.core.dsl.statements import (
     arrive,
+    early_reads,
     fence,
     free_order,
     interleave,
     no_pdl,
+    own_checks,
     priority,
     reset,
     sched_barrier,
@@ -216,6 +218,7 @@ __all__ = [
     "e4m3fnuz",
     "e5m2fnuz",
     "earlier",
+    "early_reads",
     "elected",
     "elements",
     "eq",
@@ -280,6 +283,7 @@ __all__ = [
     "no_pdl",
     "ones",
     "otherwise",
+    "own_checks",
     "persistent",
     "philox",
     "power",

@@ -19,7 +19,7 @@ from argus.emit.address import span_in_elements
 from argus.emit.cuda.machine_code import MachineCode
 from argus.emit.cuda.plan import Plan, TensorMap, uses_pdl
 from argus.emit.cuda.ptxas import AssemblerReport
-from argus.emit.guards import Guard, common_symbol, others_read
+from argus.emit.guards import Guard, checked_symbol, common_symbol, others_read
 from argus.emit.hip.code_intervals import CodeIntervals
 from argus.emit.hip.resource_report import ResourceReport
 from argus.emit.scope import described_buffers
@@ -97,7 +97,8 @@ class LaunchInfo:
 
     maps: TMA descriptors, ahead of all other arguments. shared_bytes: dynamic shared memory. early: whether the launch
     may use programmatic dependent launch (PDL): the kernel waits for its predecessor itself. guards: the entry point
-    that checks all contracts on the device, empty if there are none or one.
+    that checks all contracts on the device, empty if there are none or one. checked: the entry point of the kernel that
+    checks them itself, empty if there is none; its further arguments are a report word for each, and whether to trap.
     """
 
     symbol: str
@@ -110,6 +111,7 @@ class LaunchInfo:
     contracts: tuple[Contract, ...] = ()
     early: bool = False
     guards: str = ""
+    checked: str = ""
 
 
 @frozen
@@ -216,6 +218,8 @@ def artifact_json(
         del data["contracts"]
     if not launch.guards:
         del data["guards"]
+    if not launch.checked:
+        del data["checked"]
     for made in data["maps"]:
         if not made["ended"]:
             del made["ended"]
@@ -257,8 +261,9 @@ def cuda_launch(kernel: Kernel, symbol: str, plan: Plan, guards: Sequence[Guard]
     arguments = (*tensors, *sizes)
     contracts = _contracts(kernel, guards)
     early = uses_pdl(kernel)
-    whole = common_symbol(guards)
-    return LaunchInfo(symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, contracts, early, whole)
+    whole, checked = common_symbol(guards), checked_symbol(kernel, guards)
+    every = (symbol, grid, kernel.threads, arguments, found, maps, plan.bytes, contracts, early, whole, checked)
+    return LaunchInfo(*every)
 
 
 def _map_argument(made: TensorMap, *, free: bool) -> TensorMapArgument:

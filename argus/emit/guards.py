@@ -17,7 +17,7 @@ from attrs import frozen
 
 from argus.core import algebra
 from argus.core.index import Index, Read
-from argus.core.ir import Buffer, Kernel, Strided
+from argus.core.ir import Buffer, Kernel, Policy, Strided
 from argus.core.walk import topological
 from argus.emit.c_expr import CText, ElementText
 from argus.emit.cuda.plan import uses_pdl
@@ -116,12 +116,13 @@ def guard_text(kernel: Kernel, names: Names) -> str:
     every = guards(kernel, names)
     if not every:
         return ""
-    whole = common_symbol(every)
-    lines = [line for each in every for line in _predicate_helper(kernel, names, each)]
-    lines += [
-        line for each in every for line in (*_check(kernel, names, each), *_entry(kernel, names, (each,), each.symbol))
-    ]
-    return _HELPERS + "\n".join([*lines, *(_entry(kernel, names, every, whole) if whole else ()), ""])
+    whole, target = common_symbol(every), _TEXTS[kernel.target.name]
+    own = bool(checked_symbol(kernel, every))  # then the helpers are there
+    lines = [line for each in every if not own for line in _predicate_helper(kernel, names, each)]
+    for each in every:
+        lines += _check(kernel, names, each, _Part("all", target.first, target.step))
+        lines += _entry(kernel, names, (each,), each.symbol)
+    return ("" if own else _HELPERS) + "\n".join([*lines, *(_entry(kernel, names, every, whole) if whole else ()), ""])
 
 
 def common_symbol(every: Sequence[Guard]) -> str:
@@ -130,6 +131,37 @@ def common_symbol(every: Sequence[Guard]) -> str:
     Its arguments are the tensors of each guard in turn, then as of one, with a report word for each.
     """
     return f"{every[0].symbol.removesuffix('0')}s" if len(every) > 1 else ""
+
+
+def checked_symbol(kernel: Kernel, every: Sequence[Guard]) -> str:
+    """The entry point of the kernel that checks all contracts itself; empty if it does not ask for one.
+
+    Its arguments are those of the kernel, then a report word for each contract, then whether to trap.
+    """
+    asks = any(isinstance(stmt, Policy) and stmt.name == "own_checks" for stmt in kernel.prologue)
+    return f"{every[0].symbol.removesuffix('guard0')}checked" if every and asks else ""
+
+
+def told_arguments(every: Sequence[Guard]) -> tuple[str, ...]:
+    """The further parameters of that entry point."""
+    return (*(f"u64* guard_told_{i}" for i in range(len(every))), "int guard_stop")
+
+
+def own_checks(kernel: Kernel, names: Names) -> Iterator[str]:
+    """In that entry point, the lines by which a block checks all contracts before it goes on."""
+    sizes = "".join(f", {names.symbols[size]}" for size in kernel.sizes)
+    for i, each in enumerate(guards(kernel, names)):
+        held = ", ".join(names.buffers[buffer] for buffer in (each.buffer, *each.others))
+        yield f"{each.symbol}_own({held}{sizes}, guard_told_{i}, guard_stop);"
+    yield "__syncthreads();"
+
+
+def own_check_text(kernel: Kernel, names: Names) -> str:
+    """The text of what these lines call, ahead of the entry point."""
+    every = guards(kernel, names)
+    own = _Part("own", "threadIdx.x", f"{kernel.threads}", "u32")
+    parts = ((*_predicate_helper(kernel, names, each), *_check(kernel, names, each, own)) for each in every)
+    return _HELPERS + "\n".join([*(line for part in parts for line in part), ""])
 
 
 def _tensors(guard: Guard, suffix: str = "") -> str:
@@ -180,8 +212,18 @@ def _row_major(kernel: Kernel, buffer: Buffer) -> tuple[Index, ...]:
     return tuple(found)
 
 
-def _check(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
-    """A device function by which the blocks of a guard check all elements."""
+@frozen
+class _Part:
+    """Which elements a thread checks. of: what has such threads. number: the type of an element's number."""
+
+    of: str
+    first: str
+    step: str
+    number: str = "long"
+
+
+def _check(kernel: Kernel, names: Names, guard: Guard, part: _Part) -> Iterator[str]:
+    """A device function by which the threads of a guard, or of a block, check all elements."""
     wide, target = CText(names, kernel.thread, _NO_UNIT), _TEXTS[kernel.target.name]
     extents = [wide.index(extent, "(long)") for extent in guard.buffer.shape]
     word = target.word
@@ -190,14 +232,16 @@ def _check(kernel: Kernel, names: Names, guard: Guard) -> Iterator[str]:
     count = " * ".join(f"({extent})" for extent in extents) or "1"
     yield f"// Data contract of `{guard.buffer.name}`."
     arguments = f"{_tensors(guard)}{_sizes(kernel, names)}, {word}* guard_told, int guard_stop"
-    yield f"HELPER void {guard.symbol}_all({arguments}) {{"
-    yield f"    const long guard_count = {count}, guard_step = {target.step};"
-    yield f"    const long guard_first = {target.first};"
-    yield "    for (long guard_at = guard_first; guard_at < guard_count; guard_at += guard_step) {"
-    yield "        long guard_rest = guard_at;"
+    yield f"HELPER void {guard.symbol}_{part.of}({arguments}) {{"
+    number = part.number
+    yield f"    const {number} guard_count = {count}, guard_step = {part.step};"
+    yield f"    const {number} guard_first = {part.first};"
+    yield f"    for ({number} guard_at = guard_first; guard_at < guard_count; guard_at += guard_step) {{"
+    yield f"        {number} guard_rest = guard_at;"
     for axis, extent in reversed(list(enumerate(extents))):
-        yield f"        const long at{axis} = guard_rest % ({extent});"
-        yield f"        guard_rest /= ({extent});"
+        short = "" if number == "long" else f"({number})"
+        yield f"        const long at{axis} = guard_rest % {short}({extent});"
+        yield f"        guard_rest /= {short}({extent});"
     yield f"        if ({guard.symbol}_keeps({given})) continue;"
     found = f"({word})(guard_at + 1) << 32 | ({target.bits})guard_held[guard_at]"
     yield f"        {target.report} = {found};"

@@ -42,22 +42,30 @@ class PreparedProgram:
         """A function that launches all kernels on these tensors, the workspaces among them; they must outlive it.
 
         promises: as for `PreparedKernel.bind`. Contracts of integers that no launch writes are checked ahead of all,
-        those of several kernels once; of a kernel with several, all are checked by one launch.
+        those of several kernels once; of a kernel with several, all are checked by one launch. A first launch that
+        checks its contracts itself does so ahead of what it and the others read.
         Raises ArgusError like `PreparedKernel.bind`.
         """
         bound: list[Callable[[], None]] = []
         checked: set[_Checked] = set()
         launches = [each for each in self.launches if each[0].runs]
+        if launches and launches[0] is not self.launches[0]:
+            # It may read, ahead of its wait, what work ahead of the program writes.
+            launches[0] = (evolve(launches[0][0], early=False), launches[0][1])
+        own = bool(launches) and launches[0][0].checks_itself(promises) and self._reads_given(*launches[0])
+        if own:
+            checked |= {_checked(each, launches[0][1]) for each in launches[0][0].contracts}
         ahead = [each for each in launches if self._reads_given(*each)]
         for kernel, given in sorted(ahead, key=lambda each: -len(each[0].contracts)):
             asked = {_checked(each, given) for each in kernel.contracts}
             if asked - checked:
-                named = {own: tensors[name] for own, name in given.items()}
+                named = {each: tensors[name] for each, name in given.items()}
                 bound += kernel.guarded(named, stream, promises)
             checked |= asked
-        for kernel, given in launches:
-            named = {own: tensors[name] for own, name in given.items()}
-            others = tuple(each for each in kernel.contracts if _checked(each, given) not in checked)
+        for number, (kernel, given) in enumerate(launches):
+            named = {each: tensors[name] for each, name in given.items()}
+            first = own and number == 0
+            others = tuple(each for each in kernel.contracts if first or _checked(each, given) not in checked)
             checked |= {_checked(each, given) for each in others}
             bound.append(evolve(kernel, contracts=others).bind(named, stream, promises))
         return partial(_in_order, tuple(bound), tuple(kernel.loaded.guards for kernel, _ in launches))

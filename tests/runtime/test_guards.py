@@ -253,3 +253,64 @@ def test_one_launch_checks_all_contracts_of_a_kernel(fake: FakeDriver) -> None:
 
     assert [each[0] for each in fake.launches] == ["routed_guards", "routed", GUARD, "routed"]
     assert fake.launches[0][1:8] == (3, 2, 1, 256, 1, 1, 0)
+
+
+CHECKED = "routed_checked"
+
+
+def checking(fake: FakeDriver, *, early: bool = False) -> LoadedKernel:
+    """A kernel whose entry point `CHECKED` checks as the guard does."""
+    fake.guards[CHECKED] = below(fake)
+    launch = LAUNCH | {"checked": CHECKED, "early": early}
+    return LoadedKernel("routed", launch, "routed", fake.driver, {GUARD: GUARD, CHECKED: CHECKED})
+
+
+def test_a_kernel_that_checks_its_contracts_has_no_guard(fake: FakeDriver) -> None:
+    kernel = checking(fake)
+    tensor, launch = bound(kernel, [0, 3, 1], "tell")
+    launch()
+    assert [each[0] for each in fake.launches] == [CHECKED]
+    assert fake.launches[0][1:8] == (3, 1, 1, 32, 1, 1, 0)
+    tensor.held[2] = 4
+    launch()
+
+    with pytest.raises(ArgusError, match=r"found expert\[2\] = 4"):
+        launch()
+
+
+def test_integers_that_are_fetched_are_not_checked_again(fake: FakeDriver) -> None:
+    _tensor, launch = bound(checking(fake), [0, 3, 1], "fetch")
+    launch()
+    assert [each[0] for each in fake.launches] == ["routed"]
+
+
+def test_a_guard_checks_more_integers_than_a_block_should(fake: FakeDriver) -> None:
+    _tensor, launch = bound(checking(fake), [0] * 4097, "stop")
+    launch()
+    assert [each[0] for each in fake.launches] == [GUARD, "routed"]
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_the_first_launch_of_a_program_checks_for_the_others(
+    fake: FakeDriver, kernel: LoadedKernel, *, read: bool
+) -> None:
+    """If no launch writes the integers; otherwise each checks its own."""
+    given = {"expert": "expert"}
+    held = frozenset({"expert"} if read else ())
+    for launches in ((checking(fake), kernel), (kernel, checking(fake))):
+        program = LoadedProgram("routed", tuple((each, given) for each in launches), (), held)
+        program.bind({"expert": Tensor(np.array([0, 3, 1], np.int32))}, {"MB": 3, "G": 4}, 7, "tell")()
+
+    assert [each[0] for each in fake.launches] == [CHECKED, "routed", GUARD, "routed", "routed"]
+
+
+def test_the_first_launch_that_runs_waits_for_what_was_launched_before(fake: FakeDriver) -> None:
+    """Those ahead of it in the program have no blocks, so it may not count on their waiting."""
+    launch = {key: value for key, value in LAUNCH.items() if key != "contracts"} | {"early": True}
+    empty = LoadedKernel("none", launch | {"grid": ["G - 4"]}, "none", fake.driver)
+    later = LoadedKernel("later", launch, "later", fake.driver)
+    for first in (later, empty):
+        program = LoadedProgram("routed", tuple((each, {"expert": "expert"}) for each in (first, later, later)), ())
+        program.bind({"expert": Tensor(np.array([0, 3, 1], np.int32))}, {"MB": 3, "G": 4}, 7, "tell")()
+
+    assert [bool(each) for each in fake.overlapping] == [True, True, True, False, True]

@@ -204,3 +204,28 @@ def no_pdl() -> None:
     if "wgmma" not in tracer.target.queues:
         fault("E106", f"launches on {tracer.target} never overlap", help="leave `no_pdl()` out")
     tracer.emit(Policy("no_pdl", (), span=tracer.span()))
+
+
+def own_checks() -> None:
+    """Where promises are checked on the GPU, do it in each block, in place of a launch of a guard ahead of the kernel.
+
+    A block checks all elements of all promises before it accesses anything else: for few integers. Raises E106 on a
+    target other than sm_90a.
+    """
+    tracer = current("own_checks")
+    if "wgmma" not in tracer.target.queues:
+        fault("E106", f"no kernels on {tracer.target} check promises", help="leave `own_checks()` out")
+    tracer.emit(Policy("own_checks", (), span=tracer.span()))
+
+
+def early_reads() -> None:
+    """In a program, copy from tensors that no launch before writes to registers ahead of the wait for that launch.
+
+    So do copies up to the first statement that accesses another tensor. It changes no result: the launch before has
+    waited for all that was launched before the program.
+    Raises E106 on a target without programmatic dependent launch.
+    """
+    tracer = current("early_reads")
+    if "wgmma" not in tracer.target.queues:
+        fault("E106", f"launches on {tracer.target} never overlap", help="leave `early_reads()` out")
+    tracer.emit(Policy("early_reads", (), span=tracer.span()))

@@ -12,6 +12,8 @@ PolicyName = Literal[
     "sched_barrier",
     "sched_group_barrier",
     "no_pdl",
+    "early_reads",
+    "own_checks",
     "skip_one",
     "free_order",
 ]
@@ -22,6 +24,8 @@ ADVICE: Mapping[PolicyName, int] = {
     "sched_barrier": 1,
     "sched_group_barrier": 2,
     "no_pdl": 0,
+    "early_reads": 0,
+    "own_checks": 0,
     "skip_one": 0,
     "free_order": 0,
 }

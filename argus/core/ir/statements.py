@@ -217,7 +217,8 @@ class Advance(_Located):
 class Policy(_Located):
     """Scheduling advice to hardware or compiler; it does not change what is computed.
 
-    "sched_group_barrier" is of a kind in `SCHEDULED` and a number; "skip_one" of the next product's factors.
+    "sched_group_barrier" is of a kind in `SCHEDULED` and a number; "skip_one" of the next product's factors;
+    "early_reads", in a launch of a program, of the parameters by number that may be read ahead of its wait.
     """
 
     name: PolicyName

@@ -255,7 +255,7 @@ def _policy(kernel: Kernel, stmt: Policy) -> str:
             fine = True
         case "sched_group_barrier", (kind, count):
             fine = kernel.target.name == "gfx942" and kind in SCHEDULED.values() and count >= 1
-        case "no_pdl", ():
+        case (("no_pdl" | "early_reads" | "own_checks"), ()):
             fine = kernel.target.name == "sm_90a" and stmt in kernel.prologue
         case "skip_one", ():
             fine = True

@@ -45,6 +45,7 @@ from argus.core.ir import (
 from argus.core.walk import mentions, symbols
 from argus.emit.cuda.context import Context
 from argus.emit.cuda.copies import copy_lines
+from argus.emit.cuda.first_access import first_access
 from argus.emit.cuda.hoist import hoistable_divisions
 from argus.emit.cuda.moves import agent_scope
 from argus.emit.cuda.next_divisions import LEAST, LastWait, NextDivisions, last_wait
@@ -77,16 +78,19 @@ class Writer:
     early: tuple[LastWait, Sequence[str]] | None = None
     in_rounds: bool = False
 
-    def kernel_body(self) -> Iterator[str]:
-        """The kernel's body. With PDL it waits for the previous launch before its first access to global memory.
+    def kernel_body(self, checks: Sequence[str] = ()) -> Iterator[str]:
+        """The kernel's body. checks: lines ahead of its first access to global memory.
 
-        Statements ahead of that, such as barrier initialisation, overlap the end of the previous launch.
+        With PDL it waits for the previous launch before that access. Statements ahead of it, such as barrier
+        initialisation and early reads, overlap the end of the previous launch.
         """
         body = self.kernel.body
-        first = next((place for place, stmt in enumerate(body) if accesses_global(stmt)), len(body))
+        first = first_access(self.kernel)
         yield from self.body(body[:first])
         if uses_pdl(self.kernel):
             yield "await_launch_before();"
+        yield from checks
+        if uses_pdl(self.kernel):
             yield "let_next_begin();"
         yield from self.body(body[first:])
 
@@ -364,13 +368,6 @@ class Writer:
         yield f"[[maybe_unused]] const int {number} = {which};"
         yield f"[[maybe_unused]] const int {thread} = ({block} - {first}) % {role.agent};"
         yield from self.body(role.body)
-
-
-def accesses_global(stmt: Stmt) -> bool:
-    """Whether the statement may access global memory."""
-    every = tuple(walk((stmt,)))
-    moves = isinstance(stmt, Roles) or any(isinstance(each, Copy | Map | Let | Fold | Edit) for each in every)
-    return moves or any(True for each in every if not isinstance(each, Tag | Assert | Assume) for _ in read_terms(each))
 
 
 def _forbids_unrolling(stmt: Stmt) -> bool:

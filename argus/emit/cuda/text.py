@@ -24,7 +24,7 @@ from argus.emit.elements import CHOSEN, chooses_registers
 from argus.emit.faults import not_built
 from argus.emit.fp8 import cuda_helpers
 from argus.emit.functions import function_texts
-from argus.emit.guards import Guard, guard_text, guards
+from argus.emit.guards import Guard, checked_symbol, guard_text, guards, own_check_text, own_checks, told_arguments
 from argus.emit.hip.text import source_line
 from argus.emit.integers import element_reads
 from argus.emit.names import assign_names
@@ -76,11 +76,31 @@ def _emitted(kernel: Kernel, mark: Callable[[Stmt], str]) -> CudaText:
     scope = Scope(text, kernel.thread, kernel.threads, {}, "sm_90a")
     plan = plan_of(kernel, names.buffers)
     context = Context(scope, plan, kernel.thread, kernel.threads)
-    lines = [*_heading(kernel, context), *(f"    {line}" for line in _locals(kernel, context))]
-    lines += [f"    {line}" for line in Writer(context, kernel, mark).kernel_body()]
+    lines = list(_entry(kernel, context, mark))
+    every = guards(kernel, names)
     head = f"// {kernel.name} for {kernel.target}, emitted by Argus.\n{PRELUDE}{''.join(_helpers(kernel, lines))}"
-    text = "\n".join([head, *lines, "}", ""])
-    return CudaText(text + guard_text(kernel, names), names.kernel, plan, guards(kernel, names))
+    text = "\n".join([head, *lines, ""])
+    if checked := checked_symbol(kernel, every):
+        more = _entry(kernel, context, mark, checked, (told_arguments(every), tuple(own_checks(kernel, names))))
+        text += own_check_text(kernel, names) + "\n".join([*more, ""])
+    return CudaText(text + guard_text(kernel, names), names.kernel, plan, every)
+
+
+def _entry(
+    kernel: Kernel,
+    context: Context,
+    mark: Callable[[Stmt], str],
+    symbol: str = "",
+    checked: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
+) -> Iterator[str]:
+    """The kernel, or the entry point of this symbol that checks its contracts. checked: its further parameters, and the
+    lines that check.
+    """
+    arguments, checks = checked
+    yield from _heading(kernel, context, symbol or context.names.kernel, arguments)
+    yield from (f"    {line}" for line in _locals(kernel, context))
+    yield from (f"    {line}" for line in Writer(context, kernel, mark).kernel_body(checks))
+    yield "}"
 
 
 def _helpers(kernel: Kernel, lines: Sequence[str]) -> Iterator[str]:
@@ -99,8 +119,8 @@ def _helpers(kernel: Kernel, lines: Sequence[str]) -> Iterator[str]:
     yield from products.helpers(kernel)
 
 
-def _heading(kernel: Kernel, context: Context) -> Iterator[str]:
-    """The signature: tensor maps, then pointers to tensors, then sizes."""
+def _heading(kernel: Kernel, context: Context, symbol: str, more: Sequence[str]) -> Iterator[str]:
+    """The signature: tensor maps, then pointers to tensors, then sizes. more: further parameters."""
     names = context.names
     written = {stmt.target.buffer for stmt in walk(kernel.body) if isinstance(stmt, Copy)}
     maps = [f"const __grid_constant__ TensorMap {each.name}" for each in context.plan.maps.values()]
@@ -113,7 +133,7 @@ def _heading(kernel: Kernel, context: Context) -> Iterator[str]:
         extents = (*kernel.cluster, *(1 for _ in _AXES[len(kernel.cluster) :]))
         together = f" __cluster_dims__({', '.join(map(str, extents))})"
     yield f'extern "C" __global__ void __launch_bounds__({kernel.threads}, {kernel.resident}){together}'
-    yield f"{names.kernel}({', '.join([*maps, *tensors, *sizes])}) {{"
+    yield f"{symbol}({', '.join([*maps, *tensors, *sizes, *more])}) {{"
 
 
 def _locals(kernel: Kernel, context: Context) -> Iterator[str]:

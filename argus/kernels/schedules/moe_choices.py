@@ -27,12 +27,14 @@ from argus.language import (
     block_id,
     ceil_div,
     copy,
+    early_reads,
     elements,
     f32,
     first_lane,
     fma,
     load,
     loop,
+    own_checks,
     promise,
     registers,
     scalar,
@@ -52,7 +54,8 @@ class Dots:
     """A warp has `columns` rows of a matrix, of which it loads `steps` times 512 bytes at a time.
 
     unroll: choices of a token, or parts of a row, that the compiler may overlap. resident: blocks of which a
-    processor has the registers.
+    processor has the registers. ahead: choices of a token whose rows of the second matrix are loaded while the first
+    launch ends. checks: whether blocks check the numbers of experts, in place of a launch of a guard.
     """
 
     columns: int = 1
@@ -60,6 +63,8 @@ class Dots:
     unroll: int = 1
     threads: int = 128
     resident: int = 1
+    ahead: int = 0
+    checks: bool = False
     target = sm_90a
 
     @property
@@ -105,10 +110,24 @@ class _Products:
 
     def add(self, row: Tensor, matrices: Sequence[Tensor], n: Int, part: IntLike = 0) -> None:
         """Add the products of a part of a row and of the block's n-th rows of each matrix."""
-        by, steps = self.by, self.cfg.steps
-        at = [part * steps + step for step in range(steps)]
-        held = [load(row.tile(by.tile[1:], (i,)), by.axis(1), edge=0) for i in at]
-        own = [[load(b.tile(by.tile, (n, i)), by, edge=0) for i in at] for b in matrices]
+        held = self._held(row, part)
+        self._multiply(held, [self.rows(b, n, part) for b in matrices])
+
+    def add_loaded(self, row: Tensor, own: Sequence[Fragment]) -> None:
+        """Add the products of a row and of rows of one matrix, which are in registers."""
+        self._multiply(self._held(row, 0), [own])
+
+    def rows(self, matrix: Tensor, n: Int, part: IntLike = 0) -> list[Fragment]:
+        """A part of the block's n-th rows of a matrix."""
+        return [load(matrix.tile(self.by.tile, (n, i)), self.by, edge=0) for i in self._at(part)]
+
+    def _held(self, row: Tensor, part: IntLike) -> list[Fragment]:
+        return [load(row.tile(self.by.tile[1:], (i,)), self.by.axis(1), edge=0) for i in self._at(part)]
+
+    def _at(self, part: IntLike) -> list[IntLike]:
+        return [part * self.cfg.steps + step for step in range(self.cfg.steps)]
+
+    def _multiply(self, held: Sequence[Fragment], own: Sequence[Sequence[Fragment]]) -> None:
         for acc, parts in zip(self.sums, own, strict=True):
             acc[:] = reduce(_added, zip(parts, held, strict=True), acc)
 
@@ -139,6 +158,8 @@ def first_of_choices(
     _aligned(gate, ids, cfg.rows)
     blocks = ceil_div(columns, cfg.rows)
     n, j, t = block_id((blocks, choices, tokens))
+    if cfg.checks:
+        own_checks()
     e, products = scalar(ids[t, j]), _Products(cfg, 2, 128 // X.dtype.bits)
     products.clear()
     for part in loop(ceil_div(X.shape[1], products.width), unroll=cfg.unroll):
@@ -155,11 +176,19 @@ def second_of_choices(H: Tensor, V: Tensor, ids: Tensor, weights: Tensor, Y: Ten
     blocks = ceil_div(columns, cfg.rows)
     n, t = block_id((blocks, tokens))
     products = _Products(cfg, 1, 128 // H.dtype.bits)
-    assume(depth <= products.width)
+    assume(depth <= products.width, choices >= cfg.ahead)
+    if cfg.ahead:
+        early_reads()
+    of_factor = products.by.axis(0).axis()
+    loaded = [(load(weights[t, j], of_factor), products.rows(V[scalar(ids[t, j])], n)) for j in range(cfg.ahead)]
     total_of = registers(f32, products.by.axis(0))
     total_of[:] = 0.0
-    for j in loop(choices, unroll=cfg.unroll):
-        factor = load(weights[t, j], products.by.axis(0).axis())
+    for j, (factor, own) in enumerate(loaded):
+        products.clear()
+        products.add_loaded(H[t, j], own)
+        total_of[:] = total_of + products.results()[0] * factor
+    for j in loop(cfg.ahead, choices, unroll=cfg.unroll):
+        factor = load(weights[t, j], of_factor)
         products.clear()
         products.add(H[t, j], (V[scalar(ids[t, j])],), n)
         total_of[:] = total_of + products.results()[0] * factor

@@ -18,6 +18,8 @@ from argus.runtime.gpu.driver import Code, LaunchShape, TensorMapLayout, no_gpu
 
 _PORTABLE, _MAPPED = 1, 2
 _TEXT = 100
+_STATIC = 48 << 10
+"""Bytes of shared memory that a launch has without asking."""
 _MEASURING = (
     "cuMemcpyDtoH",
     "cuMemcpyHtoD",
@@ -156,6 +158,8 @@ class Driver:
             function = self.call("cuModuleGetFunction", module, symbol.encode())
             self.call("cuFuncSetAttribute", function, attribute, shared_bytes)
             found = {name: self.call("cuModuleGetFunction", module, name.encode()) for name in others}
+            for each in found.values() if shared_bytes > _STATIC else ():
+                self.call("cuFuncSetAttribute", each, attribute, shared_bytes)
         return Code(function, found)
 
     def encode_tensor_map(self, layout: TensorMapLayout, address: int) -> Any:  # noqa: ANN401 reason: untyped

@@ -10,6 +10,7 @@ import ctypes
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +26,8 @@ from argus.runtime.gpu.tensor_maps import TensorMaps
 
 _PARTS = {"symbol", "grid", "threads", "shared_bytes", "maps", "arguments", "checks"}
 _MOST_BLOCKS = (2**31 - 1, 65_535, 65_535)
+_FEW = 4096
+"""The most integers that each block of a kernel checks; a guard checks more."""
 
 
 @frozen
@@ -55,13 +58,36 @@ class PreparedKernel:
         """
         if not self.runs:
             return _nothing
-        guarded = self.guarded(tensors, stream, promises)
+        own = self.checks_itself(promises)
+        guarded = [] if own else self.guarded(tensors, stream, promises)
         maps = [self.loaded.tensor_maps.of(made, place, tensors[place.tensor]) for place, made in self.maps]
         numbers = [_argument(value, tensors) for value in self.values]
+        function = self.function
+        if own:
+            function = self.loaded.functions[self.loaded.launch["checked"]]
+            numbers += self._told(tensors, stop=promises == "stop")
         places = [*(made.getPtr() for made in maps), *map(ctypes.addressof, numbers)]
         alive = (maps, numbers)
-        launch = self.driver.launcher(self.function, self.shape, places, alive, stream, early=self.early)
-        return partial(self.loaded.guards.launch, (*guarded, launch)) if guarded else launch
+        launch = self.driver.launcher(function, self.shape, places, alive, stream, early=self.early)
+        return partial(self.loaded.guards.launch, (*guarded, launch)) if guarded or own else launch
+
+    def checks_itself(self, promises: Promises) -> bool:
+        """Whether its blocks check its contracts, all that it was built with, in place of guards."""
+        whole = self.loaded.launch
+        built = len(self.contracts) == len(whole.get("contracts", ()))
+        few = sum(prod(each.place.shape) for each in self.contracts) <= _FEW
+        return promises != "fetch" and bool(self.contracts) and built and few and bool(whole.get("checked"))
+
+    def _told(self, tensors: Mapping[str, Array], *, stop: bool) -> list[Any]:
+        """The further arguments of the entry point that checks contracts."""
+        for each in self.contracts:
+            each.check_layouts(tensors)
+        words = (self.loaded.guards.prepare(each)[1] for each in self._guarded_tensors(self.contracts))
+        return [*(ctypes.c_void_p(int(word)) for word in words), ctypes.c_int(stop)]
+
+    @staticmethod
+    def _guarded_tensors(contracts: Sequence[Contract]) -> list[GuardedTensor]:
+        return [GuardedTensor(each.guard, each.place.tensor, each.condition, each.place.shape) for each in contracts]
 
     def guarded(self, tensors: Mapping[str, Array], stream: int, promises: Promises) -> list[Callable[[], None]]:
         """The launches that check the contracts; none with "fetch", which checks them now.
@@ -89,8 +115,7 @@ class PreparedKernel:
         """The launch that checks contracts: one, or all. Raises ArgusError (E405) for a kernel that was built without
         guards, or too many elements.
         """
-        inputs = (GuardedTensor(each.guard, each.place.tensor, each.condition, each.place.shape) for each in contracts)
-        shapes, words = zip(*map(self.loaded.guards.prepare, inputs), strict=True)
+        shapes, words = zip(*map(self.loaded.guards.prepare, self._guarded_tensors(contracts)), strict=True)
         read = [tensors[place.tensor].data_ptr() for each in contracts for place in (each.place, *each.others)]
         sizes = [ctypes.c_int(value) for value in self.values if isinstance(value, int)]
         numbers = [*map(ctypes.c_void_p, read), *sizes, *(ctypes.c_void_p(int(word)) for word in words)]
@@ -187,7 +212,7 @@ def load(description: Path, driver: GpuDriver | None = None) -> LoadedKernel:
     data, code = _files(description, used.code_suffix)
     launch = data["launch"]
     guards = [each["guard"] for each in launch.get("contracts", ()) if each.get("guard")]
-    guards += [launch["guards"]] if launch.get("guards") else []
+    guards += [launch[each] for each in ("guards", "checked") if launch.get(each)]
     made = used.load(code, launch["symbol"], launch["shared_bytes"], guards)
     return LoadedKernel(data["kernel"], launch, made.function, used, made.others)
 

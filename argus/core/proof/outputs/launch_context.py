@@ -19,6 +19,7 @@ from argus.core.ir import (
     Kernel,
     Launch,
     Peek,
+    Policy,
     Program,
     Role,
     Stmt,
@@ -75,8 +76,12 @@ def launch_contexts(program: Program) -> tuple[LaunchContext, ...]:
     """The launches of a program, in order. Each may use what any of them assumes about the program's sizes."""
     separate: list[LaunchContext] = []
     written = set[Buffer]()
+    stored = frozenset(
+        launch.arguments[each.name] for launch in program.launches for each in written_tensors(launch.kernel)
+    )
     for launch in program.launches:
-        separate.append(_launch_context(program, launch, written))
+        made = _launch_context(program, launch, written)
+        separate.append(evolve(made, kernel=_with_early_reads(made, written, stored)) if separate else made)
         written |= {launch.arguments[buffer.name] for buffer in written_tensors(launch.kernel)}
     assumed: dict[Cond, Assume] = {}
     for each in separate:
@@ -103,6 +108,34 @@ def _launch_context(program: Program, launch: Launch, written: Collection[Buffer
         epilogue=moved.of(kernel.epilogue),
     )
     return LaunchContext(launch, made, {made: launch.arguments[buffer.name] for buffer, made in buffers.items()})
+
+
+def _with_early_reads(made: LaunchContext, before: Collection[Buffer], stored: Collection[Buffer]) -> Kernel:
+    """The kernel with the numbers of the parameters that it may read ahead of its wait, if it asks for that.
+
+    before, stored: the tensors that earlier launches write, and those that any launch does. Parameters that are read or
+    written by no earlier launch, and not written by this one, hold what they held when the program began. Integers of
+    which something is promised are checked ahead of the program if no launch writes what the promises read, else just
+    ahead of the launch, and must not be read before.
+    """
+    kernel, own = made.kernel, written_tensors(made.kernel)
+    if not any(isinstance(stmt, Policy) and stmt.name == "early_reads" for stmt in kernel.prologue):
+        return kernel
+    named = {buffer.name: tensor for buffer, tensor in made.arguments.items()}
+    promised = [each for each in kernel.parameters if each.promise is not TRUE]
+    asked = {named[name] for each in promised for name in (each.name, *_read_by_promise(each))}
+    kept = () if asked & set(stored) else _unwritten(made, {*before, *(made.arguments[each] for each in own)})
+    found = tuple(
+        evolve(stmt, args=kept) if isinstance(stmt, Policy) and stmt.name == "early_reads" else stmt
+        for stmt in kernel.prologue
+    )
+    return evolve(kernel, prologue=found)
+
+
+def _unwritten(made: LaunchContext, written: Collection[Buffer]) -> tuple[int, ...]:
+    """The numbers of the parameters whose tensors are none of these."""
+    every = enumerate(made.kernel.parameters)
+    return tuple(number for number, each in every if made.arguments[each] not in written)
 
 
 def _read_by_promise(buffer: Buffer) -> Iterator[str]:

@@ -12,11 +12,12 @@ from itertools import product
 
 from attrs import evolve
 
-from argus.kernels import few_rows, gemm_f32, gemm_f32_at_once, gemm_fma, several_rows
+from argus.kernels import few_rows, gemm_f32, gemm_f32_at_once, gemm_f32_in_ring, gemm_fma, several_rows
 from argus.kernels.config_names import name_of
 from argus.kernels.gemm_fma import Fma
 from argus.kernels.schedules.parts import Parts
 from argus.kernels.schedules.parts_at_once import AtOnce
+from argus.kernels.schedules.parts_in_ring import InRing
 from argus.ops.call_path import Traced, torch
 from argus.ops.times_f32 import Config, microseconds
 
@@ -73,6 +74,8 @@ def candidates(
     if not compensated or k > _SHORT_CHAIN or batch:
         configs += _parts(products, wide=wide, chunked=not batch, k=k, compensated=compensated)
         configs += _at_once(wide=wide, k=k, chunked=not batch) if compensated else ()
+    if wide and not compensated and products > 1 and family in gemm_f32_in_ring.FAMILIES:
+        configs.append(InRing(products))
     return (name_of(min(configs, key=lambda each: microseconds(each, z, m, n, k))),)
 
 
@@ -136,7 +139,7 @@ def instance(family: str, config: str) -> Traced | None:
                 return made.instance(several, name), made.function.__module__
             made = known.get(int(count))
             return (made.trace(name), made.function.__module__) if made is not None and name in made.configs else None
-    for module in (gemm_fma, gemm_f32_at_once):
+    for module in (gemm_fma, gemm_f32_at_once, gemm_f32_in_ring):
         known = module.configuration(config)
         if known is not None and family in module.FAMILIES:
             plain = module.CHUNKED.get(family) if known.chunk else module.FAMILIES[family]

@@ -8,8 +8,9 @@ from argus.kernels.cost_sm_90a import PROCESSORS
 from argus.kernels.gemm_fma import Fma
 from argus.kernels.schedules.parts import Parts
 from argus.kernels.schedules.parts_at_once import AtOnce
+from argus.kernels.schedules.parts_in_ring import InRing
 
-Config = Parts | AtOnce | Fma
+Config = Parts | AtOnce | InRing | Fma
 _MOST = 6
 """Products of parts, of which times are of."""
 _STEP, _TILE = {256: 1.95, 128: 1.0}, {256: 4.0, 128: 2.4}
@@ -22,6 +23,8 @@ _AT_ONCE, _BEGIN = 1.0, 2.0
 """Of a stage of 32 of K that is split and multiplied by a block alone on a multiprocessor, and of a tile besides; two
 blocks take twice as long.
 """
+_IN_RING, _FIRST = 1.25, 3.5
+"""Of a stage of 32 of K that two warpgroups split and multiply, and of a tile besides."""
 _FMAS = {4: 0.62, 2: 0.33}
 """Of a stage of a tile by plain FMAs, by rows of a thread."""
 _LAUNCH, _ADDING, _BANDWIDTH = 2.3, 1.0, 3.3e6
@@ -51,6 +54,10 @@ def _multiplied(config: Config, z: int, m: int, n: int, k: int) -> float:
         case AtOnce():
             tiles = z * ceil(m / 64) * ceil(n / config.bn)
             return _BEGIN + ceil(tiles / PROCESSORS) * ceil(k / config.bk) * _AT_ONCE * config.bk / 32
+        case InRing():
+            tiles = z * ceil(m / config.bm) * ceil(n / config.bn)
+            step = _IN_RING * max(config.products / _MOST, 0.75)
+            return ceil(tiles / PROCESSORS) * (ceil(k / config.bk) * step + _FIRST)
         case Parts():
             across = config.cluster[-1]
             tiles = z * ceil(m / config.bm) * ceil(n / config.bn / across) * across

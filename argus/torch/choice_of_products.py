@@ -8,14 +8,14 @@ import torch
 from attrs import evolve
 
 from argus.core.index import Const
-from argus.kernels import gemm_f32, gemm_f32_at_once, gemm_fma, layouts
+from argus.kernels import gemm_f32, gemm_f32_at_once, gemm_f32_in_ring, gemm_fma, layouts
 from argus.kernels.cost_sm_90a import H200, is_fitted, microseconds
 from argus.kernels.gemm_fma import Fma
 from argus.kernels.nests.made import has_own_integers
-from argus.kernels.nests.products import Config
+from argus.kernels.nests.products import Config, Several
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.parts import Parts
-from argus.kernels.schedules.parts_at_once import AtOnce
+from argus.kernels.schedules.parts_in_ring import InRing
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
 from argus.nests.products import Product
@@ -37,7 +37,7 @@ def config_of(form: Canonical, of: Product, sizes: Mapping[str, int]) -> Config 
         return None
     if kinds == {"f32"}:
         found = _of_f32(of, (z, m, n, k))
-        return None if isinstance(found, Parts | AtOnce) and has_own_integers(form) else found
+        return None if not isinstance(found, Fma) and has_own_integers(form) else found
     return _of_half(of, (z, m, n, k)) if kinds <= set(_HALF) else None
 
 
@@ -59,16 +59,18 @@ def _of_f32(of: Product, sizes: tuple[int, int, int, int]) -> Config | None:
     return _of_any_tiles(known or Parts(wide=False), of)
 
 
-def _of_any_tiles(config: Parts | AtOnce | Fma, of: Product) -> Config:
+def _of_any_tiles(config: Several, of: Product) -> Config:
     """Row-major tiles where their numbers are literal, which a super-tile is not proved for."""
-    if not isinstance(config, Parts) or not any(isinstance(axis.extent, Const) for axis in (of.rows, of.columns)):
+    if not isinstance(config, Parts | InRing) or not any(
+        isinstance(axis.extent, Const) for axis in (of.rows, of.columns)
+    ):
         return config
     return evolve(config, group=0)
 
 
-def _known(name: str) -> Parts | AtOnce | Fma | None:
+def _known(name: str) -> Several | None:
     """The configuration of a name; None of those for few rows, whose results are not worked on."""
-    for module in (gemm_fma, gemm_f32_at_once, gemm_f32):
+    for module in (gemm_fma, gemm_f32_at_once, gemm_f32_in_ring, gemm_f32):
         found = module.configuration(name)
         if found is not None:
             return found

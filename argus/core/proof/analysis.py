@@ -95,7 +95,7 @@ def _analyse(kernel: Kernel, prover: Prover, others: ProgramContext, nested: One
         return _unmodelled_kernel(kernel, NotModelled(read.stmt, read.reason, read.advice))
     role, met = read.role, read.met
     covered = read.rings | (frozenset[Buffer]() if met is None else met.buffers)
-    agent = Agent(read.body, role.agent, role.name, covered)
+    agent = Agent(read.body if met is None else met.of_one_agent(read.body), role.agent, role.name, covered)
 
     def extra_obligations(found: Sequence[Accesses]) -> Iterator[Obligation]:
         yield from read.obligations

@@ -24,6 +24,7 @@ from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.parts import Parts, sum_products_of_parts
 from argus.kernels.schedules.parts_at_once import AtOnce, split_and_multiply
 from argus.kernels.schedules.parts_claims import rounded_product
+from argus.kernels.schedules.parts_in_ring import InRing, split_in_ring
 from argus.kernels.signatures import of_tensors
 from argus.language import ProgramTemplate, Template, Tensor, bf16, ceil_div, f32, kernel, workspace
 from argus.nests.canonical import Canonical
@@ -31,14 +32,14 @@ from argus.nests.nest import Read, Reduce
 from argus.nests.products import Product, product_of_matrices
 from argus.nests.rewrite import reads, symbols_of
 
-Config = Parts | AtOnce | Fma | Single
-Several = Parts | AtOnce | Fma
+Config = Parts | AtOnce | InRing | Fma | Single
+Several = Parts | AtOnce | InRing | Fma
 """Of f32, which may have several launches."""
 
 
 def product(form: Canonical, config: Config, name: str) -> Template | ProgramTemplate:
     """The kernel, or the program, that computes a nest with one product of matrices."""
-    if not isinstance(config, Parts | AtOnce):
+    if not isinstance(config, Parts | AtOnce | InRing):
         in_parts = isinstance(config, Fma) and config.chunk
         return program_template(form, launches, config, name) if in_parts else template(form, at_once, config, name)
     products = config.products
@@ -66,9 +67,7 @@ def at_once(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, 
         multiply_then(problem, cfg, tail)
 
 
-def launches(
-    form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Parts | AtOnce | Fma
-) -> None:
+def launches(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Several) -> None:
     """The sums by several launches, of which the one that stores them computes what becomes of them."""
     del sizes
     of, specs = _product(form), specs_of(form)
@@ -89,6 +88,8 @@ def launches(
                 sum_products_of_parts(p, q, C, cfg, tail)
             case AtOnce():
                 split_and_multiply(*_as_rows(of, A, B), C, cfg, tail)
+            case InRing():
+                split_in_ring(*_as_rows(of, A, B), C, cfg, tail)
             case _:
                 multiply_by_fmas(*_as_rows(of, A, B), C, cfg, tail)
 
@@ -146,7 +147,7 @@ def _split(of: Product, A: Tensor, B: Tensor, C: Tensor, cfg: Parts) -> tuple[Te
     return P, Q
 
 
-def _is_wide(cfg: Parts | AtOnce | Fma | Adding) -> bool:
+def _is_wide(cfg: Several | Adding) -> bool:
     """Whether rows of matrices are multiples of 16 bytes."""
     return cfg.vector > 1 if isinstance(cfg, Fma) else cfg.wide
 

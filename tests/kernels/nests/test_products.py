@@ -20,6 +20,7 @@ from argus.kernels.nests.made import program_template, template
 from argus.kernels.nests.products import at_once, launches, product
 from argus.kernels.schedules.parts import Parts
 from argus.kernels.schedules.parts_claims import rounded_product
+from argus.kernels.schedules.parts_in_ring import InRing
 from argus.language import Tensor
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical, canonical
@@ -97,6 +98,7 @@ F32: dict[str, Any] = {
     "parts": Parts(),
     "parts 256": gemm_f32.CONFIGS["rows_256_pairs"],
     "chunks": gemm_f32.CONFIGS["chunks_1024"],
+    "in a ring": InRing(),
     "any rows": gemm_f32.CONFIGS["tiles_128_any"],
     "fmas": gemm_fma.CONFIGS["fma"],
 }
@@ -194,17 +196,17 @@ def _separately(both: Canonical) -> list[Canonical]:
 
 
 @pytest.mark.share(90, among="products with tails")
-@pytest.mark.parametrize("config", ["parts", "fmas"])
+@pytest.mark.parametrize("config", ["parts", "in a ring", "fmas"])
 @pytest.mark.parametrize("tail", _TWINS)
 def test_a_kernel_with_another_tail_is_not_proved(tail: str, config: str) -> None:
     both, cfg = form_of(tails(_sums())[tail], beside=tails(_sums())[_TWINS[tail]]), F32[config]
     right, wrong = _separately(both)
-    schedule: Any = launches if isinstance(cfg, Parts) else at_once
+    schedule: Any = launches if isinstance(cfg, Parts | InRing) else at_once
 
     def other(_: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Any) -> None:  # noqa: ANN401 reason: the family's
         schedule(wrong, tensors, sizes, cfg)
 
-    if isinstance(cfg, Parts):
+    if isinstance(cfg, Parts | InRing):
         made: Any = program_template(right, other, cfg, "made", lambda x, y: rounded_product(x, y, cfg.products))
     else:
         made = template(right, other, cfg, "made")

@@ -95,6 +95,15 @@ class AgentExchange:
                 made.append(with_bodies(stmt, tuple(self.with_received(part) for part in bodies(stmt))))
         return tuple(made)
 
+    def of_one_agent(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        """The statements with the barrier of one agent for that of all, which all of its threads meet at."""
+        return tuple(
+            evolve(stmt, barrier=self.role.name, threads=self.role.agent)
+            if isinstance(stmt, Sync) and self.meets(stmt)
+            else with_bodies(stmt, tuple(map(self.of_one_agent, bodies(stmt))))
+            for stmt in body
+        )
+
 
 def find_agent_exchange(kernel: Kernel) -> AgentExchange | None:
     """The exchange between agents of a kernel; None if no barrier is for several. Raises RefusedError."""

@@ -34,7 +34,7 @@ def tracks_products(role: ParsedRole, rings: Sequence[RingStorage]) -> bool:
     Products of consecutive uses in a single loop are left to the protocol, which counts groups by uses.
     """
     outside = any(isinstance(event.action, MmaEvent) for event in (*role.prologue, *role.epilogue))
-    several = any(isinstance(e.action, MmaEvent) and len(ring_reads(e, rings)) > 1 for e in role.loop_events)
+    several = any(isinstance(e.action, MmaEvent) and len(ring_reads(e, rings)) != 1 for e in role.loop_events)
     return (
         outside
         or several

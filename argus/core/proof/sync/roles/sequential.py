@@ -114,7 +114,7 @@ def sequential_kernel(
             refuse(stmt, "data that is copied, computed or claimed outside the loop over tiles")
     role = consumer.role
     tile = consumer.tile_loop.tile
-    tile = tile if met is None else tuple(_of_one_agent(met.with_received(tile), met))
+    tile = tile if met is None else met.of_one_agent(met.with_received(tile))
     body = (
         *_prologue(kernel),
         *(stmt for stmt in consumer.tile_loop.before if isinstance(stmt, Alloc)),
@@ -186,15 +186,6 @@ def _line(
                 )
             case _:
                 yield stmt
-
-
-def _of_one_agent(body: Sequence[Stmt], met: AgentExchange) -> Iterator[Stmt]:
-    """The statements with the barrier of one agent for that of all."""
-    for stmt in body:
-        if isinstance(stmt, Sync) and met.meets(stmt):
-            yield evolve(stmt, barrier=met.role.name, threads=met.role.agent)
-        else:
-            yield with_bodies(stmt, tuple(tuple(_of_one_agent(part, met)) for part in bodies(stmt)))
 
 
 def _with_received(line: tuple[Stmt, ...], exchanged: Exchange | None) -> Iterator[Stmt]:

@@ -23,7 +23,10 @@ def ring_of_barrier(barrier: Buffer, rings: Sequence[RingStorage], stmt: Stmt) -
 
 
 def ring_reads(event: Event, rings: Sequence[RingStorage]) -> tuple[tuple[RingStorage, Index | None], ...]:
-    """The rings that a product or a load reads, each with the use of its stage. Raises RefusedError."""
+    """The rings that a product or a load reads, each with the use of its stage. Raises RefusedError.
+
+    Other shared memory is the role's own, which is checked as that of a kernel without roles.
+    """
     action = event.action
     if isinstance(action, ReadEvent):
         ring = next((each for each in rings if action.buffer in each.buffers), None)
@@ -40,8 +43,6 @@ def ring_reads(event: Event, rings: Sequence[RingStorage]) -> tuple[tuple[RingSt
         if ring.number in found and found[ring.number][1] is not use:
             refuse(action.stmt, "a product whose operands are in slots of different uses")
         found[ring.number] = ring, use
-    if not found:
-        refuse(action.stmt, "a product that reads no slot of a ring")
     return tuple(found.values())
 
 

@@ -343,10 +343,10 @@ class Cells:
         if access.by is None:
             return unknown("an access without a layout")
         at, thread = self.coordinates(access.by), self.threads(access.shape)
-        places = [substitute(each, thread, at) for each in view.at]
+        places = [self.tables.in_one(substitute(each, thread, at)) for each in view.at]
         if access.places is not None:
             places = [self.tables.place(each) for each in access.places]
-        there = [substitute(view.where, thread, at)]
+        there = [self.tables.conditions(substitute(view.where, thread, at))]
         found = self.element(buffer, places)
         if isinstance(stmt, Copy) and stmt.edge is not None:
             if not buffer.dtype.holds(stmt.edge):

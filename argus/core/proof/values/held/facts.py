@@ -57,10 +57,8 @@ class Known:
 
     def holds(self, goal: Cond) -> bool:
         """Whether the condition provably holds here."""
-        if goal is algebra.TRUE or goal is algebra.FALSE:
-            return goal is algebra.TRUE
-        if goal in self.context:
-            return True
+        if goal is algebra.TRUE or goal is algebra.FALSE or goal in self.context:
+            return goal is not algebra.FALSE
         named = symbols(goal)
         own = tuple(cond for cond in self.context if symbols(cond) <= named)  # asked once for many contexts
         return self._asked(own, goal) or (len(own) < len(self.context) and self._asked(self.context, goal))
@@ -232,10 +230,12 @@ def agrees(known: Known, general: Expr, special: Expr) -> bool:
     if isinstance(general, Reduce) and special is NEUTRAL[general.op]:
         return known.holds(algebra.le(general.high, general.low))
     for symbol in sorted(all_symbols(general), key=lambda each: each.name):
-        if symbol.kind == "loop" or symbol.name.startswith("~"):
-            for number in _FEW:
-                if replaced(general, {symbol: algebra.const(number)}) is special:
-                    return known.holds(algebra.eq(algebra.sym(symbol), number))
+        for number in _FEW if symbol.kind == "loop" or symbol.name.startswith("~") else ():
+            one, here = replaced(general, {symbol: algebra.const(number)}), algebra.eq(algebra.sym(symbol), number)
+            if one is special:
+                return known.holds(here)
+            if isinstance(one, Choose) and isinstance(special, Choose) and known.holds(here):
+                return known.simplified(one) is special  # without the tests that are decided there
     if _joined(known, general, special):
         return True
     if isinstance(special, Choose) and not isinstance(special.test, Compare):

@@ -18,7 +18,7 @@ from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
-from argus.core.index import Bin, Cmp, Cond, Const, Coord, Held, Index, Read, Sym, Symbol
+from argus.core.index import And, Bin, Cmp, Cond, Const, Coord, Held, Index, Read, Sym, Symbol
 from argus.core.ir import Buffer
 from argus.core.layout import TV
 from argus.core.proof.dataflow.separable_index import Separable
@@ -161,20 +161,25 @@ class Tables:
 
     def over_tables(self, root: Expr) -> Expr:
         """The expression with each integer as a part without tables plus one table."""
+        return mapped(root, self.in_one, self.compared)
 
-        def index(at: Index) -> Index:
-            if self.known.keys().isdisjoint(symbols(at)):
-                return at
-            rest, table = self.split(at)
-            return algebra.add(rest, self.index(table))
+    def in_one(self, index: Index) -> Index:
+        """An integer as a part without tables plus one table: its quotients and remainders of tables are numbers."""
+        if self.known.keys().isdisjoint(symbols(index)):
+            return index
+        rest, table = self.split(index)
+        return algebra.add(rest, self.index(table))
 
-        def cond(of: Cond) -> Cond:
-            if not isinstance(of, Cmp):
-                return of
-            found = index(algebra.sub(of.right, of.left))
-            return algebra.le(0, found) if of.op == "<=" else algebra.eq(0, found)
+    def compared(self, of: Cond) -> Cond:
+        """A comparison of integers each of which is such a sum; other conditions as they are."""
+        if not isinstance(of, Cmp):
+            return of
+        found = self.in_one(algebra.sub(of.right, of.left))
+        return algebra.le(0, found) if of.op == "<=" else algebra.eq(0, found)
 
-        return mapped(root, index, cond)
+    def conditions(self, of: Cond) -> Cond:
+        """The same of each condition of several that hold together."""
+        return algebra.all_of(map(self.compared, of.parts if isinstance(of, And) else (of,)))
 
     def numbers(self, index: Index) -> IntArray | None:
         """The table of an expression over symbols of tables; None if it has other symbols."""

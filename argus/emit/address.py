@@ -38,19 +38,25 @@ class _LocalBases:
 
     def name(self, wanted: Index) -> str:
         """C text of the expression, as one of these locals plus a constant."""
+        return _plus(*self.place(wanted))
+
+    def place(self, wanted: Index) -> tuple[str, int]:
+        """C text that equals the expression but for a constant, one of these locals or 0, and that constant."""
         if isinstance(wanted, Const):
-            return self.text.index(wanted)
+            return "0", wanted.value
         for origin, name in self.known:
             distance = algebra.sub(wanted, origin)
             if isinstance(distance, Const):
-                return _plus(name, distance.value)
+                return name, distance.value
         name = self.stem + (f"_{len(self.known)}" if self.known else "")
         self.known.append((wanted, name))
         self.lines.append(f"const int {name} = {self.text.index(wanted)};")
-        return name
+        return name, 0
 
 
 def _plus(text: str, constant: int) -> str:
+    if text == "0":
+        return str(constant)
     return text if constant == 0 else f"{text} {'-' if constant < 0 else '+'} {abs(constant)}"
 
 
@@ -78,15 +84,18 @@ def element_addresses(
 ) -> Declared:
     """As `vector_addresses`, for global elements at these view coordinates."""
     layout = view.buffer.layout
+    assert isinstance(layout, Strided), view.buffer.name
     origins = [_LocalBases(f"at{axis}", scope.text) for axis in range(len(view.at))]
+    first = _LongOrigins(layout, scope.text) if len(own) >= _MANY and edge and width == "(long)" else None
     found: list[VectorAddress] = []
     for element in own:
         wanted = tuple(substitute(at, {}, element) for at in view.at)
-        names = [origin.name(at) for origin, at in zip(origins, wanted, strict=True)]
+        places = [origin.place(at) for origin, at in zip(origins, wanted, strict=True)]
+        names = [_plus(*place) for place in places]
         inside = _bounds_predicate(view, element, scope, lambda axis, _, names=names: names[axis]) if edge else ""
-        assert isinstance(layout, Strided), view.buffer.name
-        found.append(VectorAddress(_strided_offset(names, layout, scope.text, width), inside))
-    return [line for origin in origins for line in origin.lines], found
+        offset = _strided_offset(names, layout, scope.text, width) if first is None else first.offset(places)
+        found.append(VectorAddress(offset, inside))
+    return [line for each in (*origins, *filter(None, (first,))) for line in each.lines], found
 
 
 def _with_predicates(view: View, by: TV, scope: Scope, values: Sequence[int], declared: Declared) -> Declared:
@@ -122,6 +131,40 @@ def _bounds_predicate(view: View, element: tuple[Index, ...], scope: Scope, name
     if where is not TRUE:
         parts.append(f"({scope.text.cond(where)})")
     return " && ".join(parts)
+
+
+_MANY = 16
+"""Predicated vectors of a thread from which on what their offsets share is computed once, ahead of all predicates."""
+
+
+@define
+class _LongOrigins:
+    """Locals of 64 bits that hold the strides, and offsets of which others differ by multiples of these."""
+
+    layout: Strided
+    text: CText
+    lines: list[str] = field(factory=list[str])
+    known: dict[tuple[str, ...], str] = field(factory=dict[tuple[str, ...], str])
+    strides: dict[int, str] = field(factory=dict[int, str])
+
+    def offset(self, places: Sequence[tuple[str, int]]) -> str:
+        """C text of the offset of an element at these coordinates, each a local and a constant."""
+        names, distances = zip(*places, strict=True)
+        if names not in self.known:
+            own = f"first{len(self.known)}"
+            self.lines.append(f"const long {own} = {_strided_offset(names, self.layout, self.text, '(long)')};")
+            self.known[names] = own
+        moved = (self._moved(axis, distance) for axis, distance in enumerate(distances) if distance)
+        return " ".join([self.known[names], *moved])
+
+    def _moved(self, axis: int, distance: int) -> str:
+        stride, sign = self.layout.strides[axis], "-" if distance < 0 else "+"
+        if isinstance(stride, Const):
+            return f"{sign} {abs(distance) * stride.value}"
+        if axis not in self.strides:
+            self.strides[axis] = f"step{axis}"
+            self.lines.append(f"const long step{axis} = {self.text.index(stride, '(long)')};")
+        return f"{sign} {abs(distance)} * step{axis}"
 
 
 def _strided_offset(names: Sequence[str], layout: Strided, text: CText, width: Width) -> str:

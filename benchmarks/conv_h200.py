@@ -31,8 +31,8 @@ from argus.kernels.schedules.shifted import Shifted, shifted_for
 from argus.nests.affine import computed
 
 FOLDER = Path(os.environ.get("CONV_FOLDER", "build/conv"))
-KINDS = {"f32": ("f32", 6), "f32 high": ("f32", 3), "bf16": ("bf16", 1), "direct": ("f32", 0), "direct 1": ("f32", 0)}
-"""The type, and the products of parts; 0: by FMAs, "direct 1" with one block's registers on a processor."""
+KINDS = {"f32": ("f32", 6), "f32 high": ("f32", 3), "bf16": ("bf16", 1), "direct": ("f32", 0)}
+"""The type, and the products of parts; 0: by FMAs, "direct width=16" with this number in the configuration."""
 GUARD = 4096
 """Elements before and after an output that must stay as they are."""
 
@@ -47,12 +47,17 @@ def shifted_config(problem: Problem, products: int) -> Shifted:
     )
 
 
-def by_fmas(problem: Problem, resident: int) -> Kernel:
-    """The kernel of FMAs for this problem."""
+def of_kind(kind: str) -> tuple[str, int]:
+    return KINDS[kind.partition(" ")[0]] if kind.startswith("direct") else KINDS[kind]
+
+
+def by_fmas(problem: Problem, kind: str) -> Kernel:
+    """The kernel of FMAs for this problem, with the numbers that the kind names."""
     form, sizes = problem.form
     config = config_for(form, sizes)
     assert isinstance(config, Direct)
-    return template(form, direct, evolve(config, resident=resident), "direct").trace()
+    changes = {name: int(number) for name, _, number in (each.partition("=") for each in kind.split()[1:])}
+    return template(form, direct, evolve(config, **changes), "direct").trace()
 
 
 def variants(chosen: argparse.Namespace) -> Iterator[tuple[Problem, str]]:
@@ -64,14 +69,17 @@ def variants(chosen: argparse.Namespace) -> Iterator[tuple[Problem, str]]:
 
 def _has(problem: Problem, kind: str) -> bool:
     """Whether a kind is tried: many channels are for matrix units, and groups for FMAs alone."""
-    if KINDS[kind][1]:
+    if of_kind(kind)[1]:
         return problem.groups == 1
+    taps = math.prod(problem.w[2:])
     channels = problem.x[1] // problem.groups
-    return channels <= (_MOST_OF_CLASSES if problem.conv.classes > 1 else _MOST_CHANNELS)
+    return taps <= _FEW_TAPS or channels <= (_MOST_OF_CLASSES if problem.conv.classes > 1 else _MOST_CHANNELS)
 
 
-_MOST_CHANNELS, _MOST_OF_CLASSES = 16, 32
+_MOST_CHANNELS, _MOST_OF_CLASSES = 16, 64
 """Channels of inputs up to which FMAs are tried, and of transposed convolutions with steps."""
+_FEW_TAPS = 3
+"""With which they are tried for any number of channels."""
 
 
 def made(given: tuple[Problem, str, bool]) -> tuple[str, str, str]:
@@ -83,14 +91,14 @@ def made(given: tuple[Problem, str, bool]) -> tuple[str, str, str]:
     from argus.verifier.program import verify_program  # noqa: PLC0415 reason: as above
 
     problem, kind, prove = given
-    dtype, products = KINDS[kind]
+    dtype, products = of_kind(kind)
     start = time.perf_counter()
     made: Kernel | Program
     if products:
         made = convolution(problem.conv, dtype, {"": shifted_config(problem, products)}).trace("")
         report = str([each.report.registers for each in build_program(made, _folder(problem, kind)).kernels])
     else:
-        made = by_fmas(problem, 1 if kind == "direct 1" else 2)
+        made = by_fmas(problem, kind)
         report = str(compiled(made, "sm_90a", _folder(problem, kind)).report)
     built = time.perf_counter()
     said = ""
@@ -102,7 +110,7 @@ def made(given: tuple[Problem, str, bool]) -> tuple[str, str, str]:
 
 
 def _folder(problem: Problem, kind: str) -> Path:
-    return FOLDER / f"{problem.name}_{kind.replace(' ', '_')}"
+    return FOLDER / f"{problem.name}_{kind.replace(' ', '_').replace('=', '')}"
 
 
 def build(chosen: argparse.Namespace) -> int:
@@ -144,14 +152,14 @@ class Runner:
         """Launches on tensors of their type, with an output and workspaces of NaN, and the output."""
         torch, problem = self.torch, self.problem
         (path,) = _folder(problem, kind).glob("*.json")
-        dtype = torch.float32 if KINDS[kind][0] == "f32" else torch.bfloat16
+        dtype = torch.float32 if of_kind(kind)[0] == "f32" else torch.bfloat16
         x, w = self.x.to(dtype), self.w.to(dtype)
         count = math.prod(problem.y)
         whole = torch.ones(count + 2 * GUARD, device="cuda", dtype=dtype)
         whole[GUARD : GUARD + count] = float("nan")
         y = whole[GUARD : GUARD + count].view(problem.y)
         self.wholes[kind] = whole
-        if not KINDS[kind][1]:
+        if not of_kind(kind)[1]:
             (form, numbers), given = problem.form, {"x": x, "w": w, "y": y}
             shapes = {each.type.name: [int(computed(n, numbers)) for n in each.type.shape] for each in form.parameters}
             tensors = {each.type.name: given[each.source].view(shapes[each.type.name]) for each in form.parameters}
@@ -195,7 +203,7 @@ class Runner:
             kept = bool((whole[:GUARD] == 1).all() & (whole[-GUARD:] == 1).all())
             if math.isnan(error) or math.isnan(apart):
                 error = float("nan")
-            elif not kept or apart > (0.02 if KINDS[kind][0] == "bf16" else 1e-4) * scale:
+            elif not kept or apart > (0.02 if of_kind(kind)[0] == "bf16" else 1e-4) * scale:
                 error = float("inf")
             found[kind] = [error, error / scale]
         return found

@@ -7,7 +7,7 @@ from attrs import frozen
 from argus.core import algebra
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical, canonical
-from argus.nests.convolution import Convolution, Taps, convolution_nest
+from argus.nests.convolution import Convolution, Taps, convolution_nest, with_joined_rows
 from argus.nests.nest import TensorType
 
 _AXES = 6
@@ -73,7 +73,8 @@ class Problem:
             TensorType(name, tuple(map(algebra.const, shape)), "f32")
             for name, shape in (("x", self.x), ("w", self.w), ("y", self.y))
         )
-        form = canonical((convolution_nest(self.conv, x, w, y),), {"x": x, "w": w}, {}, _AXES, join=False)
+        nest, types = with_joined_rows(convolution_nest(self.conv, x, w, y), {"x": x, "w": w})
+        form = canonical((nest,), types, {}, _AXES, join=False)
         return form, {name: int(computed(extent, {})) for name, extent in form.sizes.items()}
 
 

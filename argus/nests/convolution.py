@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.index import Const, Index
@@ -80,6 +80,11 @@ class Taps:
         return place // self.stride if place % self.stride == 0 else None
 
     @property
+    def summed(self) -> tuple[int, ...]:
+        """The classes that some tap reads: the outputs of others are 0."""
+        return tuple(a for a in range(self.classes) if any(self.shift(t, a) is not None for t in range(self.taps)))
+
+    @property
     def _least(self) -> int:
         return -((self.dilation * (self.taps - 1) - self.pad) // self.stride)
 
@@ -124,6 +129,32 @@ def convolution_nest(conv: Convolution, x: TensorType, f: TensorType, output: Te
     taps = (Axis(f"r{k}", algebra.const(axis.taps)) for k, axis in enumerate(conv.axes) if axis.taps > 1)
     body = _body(conv, (x, f), domain, (Axis("c", inner), *taps))
     return Nest(output.name, output.dtype, domain, body)
+
+
+def with_joined_rows(nest: Nest, tensors: Mapping[str, TensorType]) -> tuple[Nest, Mapping[str, TensorType]]:
+    """A convolution whose last axis has one tap, as one over one axis less: its rows lie one after the other.
+
+    Its gaps along the axis before are then as many rows. Other nests, and extents that are no numbers, stay.
+    """
+    found = convolution_of(nest, tensors)
+    if found is None or len(found[0].axes) == 1:
+        return nest, tensors
+    conv, x, f = found[0], tensors[found[1]], tensors[found[2]]
+    *outer, before, last = conv.axes
+    wide = x.shape[-1]
+    plain = (last.taps, last.stride, last.pad, before.stride) == (1, 1, 0, 1) and before.taps > 1
+    if not plain or not isinstance(wide, Const) or nest.domain[-1].extent is not wide or wide.value < 1:
+        return nest, tensors
+    joined = evolve(before, dilation=before.dilation * wide.value, pad=before.pad * wide.value)
+    shape = tuple(axis.extent for axis in nest.domain)
+    x, y = (
+        TensorType(name, (*extents[:-2], algebra.mul(*extents[-2:])), dtype)
+        for name, extents, dtype in ((x.name, x.shape, x.dtype), (nest.output, shape, nest.dtype))
+    )
+    if len(f.shape) == len(shape):
+        f = evolve(f, shape=f.shape[:-1])
+    made = convolution_nest(evolve(conv, axes=(*outer, joined)), x, f, y)
+    return with_joined_rows(made, {**tensors, x.name: x, f.name: f})
 
 
 def nest_of_sizes(conv: Convolution, dtype: str) -> tuple[Nest, tuple[TensorType, TensorType, TensorType]]:

@@ -95,6 +95,9 @@ def _named(names: Sequence[str], shapes: Sequence[tuple[int, ...]], *tensors: An
 
 
 def form_of(nests: Sequence[Nest], types: Mapping[str, TensorType], family: Family, sizes: Sizes) -> Canonical:
+    if family.rewritten is not None and len(nests) == 1:
+        nest, types = family.rewritten(nests[0], types)
+        nests = (nest,)
     return canonical(nests, types, sizes, family.most_axes, join=family.join)
 
 

@@ -29,8 +29,8 @@ from argus.kernels.schedules.shifted import shifted_for
 from argus.language import ProgramTemplate, Template
 from argus.nests.affine import computed
 from argus.nests.canonical import MOST_AXES, Canonical
-from argus.nests.convolution import convolution_of
-from argus.nests.nest import Apply, Axis, Expr, Nest, Read, Reduce, Select
+from argus.nests.convolution import convolution_of, with_joined_rows
+from argus.nests.nest import Apply, Axis, Expr, Nest, Read, Reduce, Select, TensorType
 from argus.nests.products import product_of_matrices
 from argus.nests.rewrite import operands, reads, symbols_of
 from argus.nests.rewrite import reductions as terms
@@ -48,7 +48,8 @@ class Family:
 
     most_axes: of the domains that it takes. join: axes that all reads run through become one.
     shares: it computes a reduction once for all elements of the output that it is for. reduces: it is for nests with
-    reductions, or for those without. before: a template for some of the same forms and sizes, which is tried first.
+    reductions, or for those without. rewritten: the nest in a form that the template computes faster, with the types of
+    what it reads. before: a template for some of the same forms and sizes, which is tried first.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Family:
     shares: bool = False
     reduces: bool = True
     program: Callable[[Canonical, Any, str], Template | ProgramTemplate] | None = None
+    rewritten: Callable[[Nest, Mapping[str, TensorType]], tuple[Nest, Mapping[str, TensorType]]] | None = None
     before: Family | None = None
 
 
@@ -125,8 +127,8 @@ def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa:
     found = _as_convolution(form)
     if found is None:
         return None
-    if found.sums is not form.nests[0].body and _of_direct(_without_work(form, found), sizes) is not None:
-        return None  # fewer products by themselves are faster
+    if direct_tiles.config_for(_without_work(form, found), sizes, all_channels=False) is not None:
+        return None  # of few products, FMAs are faster
     conv, (_, filters, output) = found.conv, found.types
     one, other = (int(computed(extent, sizes)) for extent in filters.shape[:2])
     channels, outputs = (one, other) if conv.transposed else (other, one)
@@ -153,10 +155,6 @@ def _without_work(form: Canonical, found: FoundConvolution) -> Canonical:
     return evolve(form, nests=(evolve(form.nests[0], body=found.sums),), parameters=parameters)
 
 
-def _of_direct(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
-    return direct_tiles.config_for(form, sizes, all_channels=False)
-
-
 _SIX = 6
 """Products of parts of f32 numbers, which are as exact as single precision."""
 
@@ -177,13 +175,12 @@ def _of_products(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN
 LONG_ROWS = Family("long_rows", long_rows.config_for, long_rows.long_rows)
 FAMILIES: tuple[Family, ...] = (
     Family("products", _of_products, None, shares=True, program=product),
-    Family("direct", _of_direct, direct.direct, most_axes=6, join=False),
     Family("convolutions", _of_convolutions, None, most_axes=5, join=False, shares=True, program=_convolution),
+    Family("direct", direct_tiles.config_for, direct.direct, most_axes=6, join=False, rewritten=with_joined_rows),
     Family("pointwise", pointwise.config_for, pointwise.pointwise, reduces=False),
     Family("windows", _of_windows, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),
     Family("places", places.config_for, places.places),
-    Family("direct", direct_tiles.config_for, direct.direct, most_axes=6, join=False),
     Family("reductions", _of_reductions, reductions.reduced, shares=True, before=LONG_ROWS),
 )
 

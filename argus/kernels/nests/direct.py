@@ -13,7 +13,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from argus.kernels.nests.direct_tiles import Direct
+from argus.kernels.nests.direct_tiles import Direct, stage_of
 from argus.kernels.schedules.shifted import tap_of
 from argus.language import (
     TV,
@@ -30,8 +30,6 @@ from argus.language import (
     f32,
     fma,
     global_store,
-    ld_global_b16,
-    ld_global_b32,
     load,
     loop,
     shared,
@@ -78,7 +76,9 @@ class _Tiles:
         *before, channels = Y.shape[:-spaces]
         *outer, high, wide = [*([1] if self.flat else []), *Y.shape[-spaces:]]
         _, R, W = cfg.sums().tile
-        counts = [ceil_div(ceil_div(high, self.down.classes), R), ceil_div(ceil_div(wide, self.across.classes), W)]
+        self.wide = R * W if self.flat else W
+        windows = [ceil_div(high, self.down.classes), ceil_div(wide, self.across.classes)]
+        counts = [ceil_div(windows[0], R), ceil_div(windows[1], self.wide)]
         joined = (*before, *outer, ceil_div(channels, cfg.outputs))
         assume(prod(joined, start=1) <= _MOST)
         first, *rest = block_id((prod(joined, start=1), *(counts[1:] if self.flat else counts)))
@@ -88,26 +88,26 @@ class _Tiles:
         self.n: IntLike = numbers[0] if form.batched else 0
         self.group: Int | None = numbers[len(before) - 1] if form.grouped else None
         self.F = F if self.group is None else F[self.group]
-        self.acc = {
-            of_class: zeros(f32, cfg.sums())
-            for of_class in product(range(self.down.classes), range(self.across.classes))
-        }
+        self.acc = {of_class: zeros(f32, cfg.sums()) for of_class in product(self.down.summed, self.across.summed)}
         self.together = self.down.taps * self.across.taps <= _UNROLLED or self.across.classes > 1
+        self.stage = stage_of(cfg, None if self.flat else self.down, self.across, together=self.together)
+        self.taps = self.down.taps * (self.across.taps if self.together else 1)
 
     def sum(self) -> None:
         """Sum over channels and taps, of which the kernel loops over those that it does not unroll."""
         cfg = self.cfg
-        channels = self._channels
+        channels = ceil_div(self._channels, cfg.at_once)
         looped = [axis.window for axis in self.outer] + ([] if self.together else [self.across.taps])
         depth = channels * prod(looped)
         assume(depth < _LONGEST)
-        taps = self.down.taps * (self.across.taps if self.together else 1)
-        by = cfg.filters(taps)
+        by, each = cfg.filters(cfg.at_once * self.taps), cfg.staged(cfg.at_once * self.stage.elements)
         held = shared(f32, (2, by.tile[0], cfg.outputs + _PITCH))
+        inputs = shared(f32, (2, *each.tile))
 
         def start(i: IntLike) -> None:
             c, *ts = unflatten(i, (channels, *looped))
             copy(self._filters(by, c, ts), held[i % 2].tile(by.tile, (0, 0)), via=cp_async, by=by, edge=0)
+            copy(self._inputs(each, c, ts), inputs[i % 2], via=cp_async, by=each, edge=0)
             cp_async.commit()
 
         start(0 * self.o)
@@ -115,68 +115,89 @@ class _Tiles:
             cp_async.wait(0)
             sync()
             start(i + 1)
-            c, *ts = unflatten(i, (channels, *looped))
-            self._add(held[i % 2], c, ts)
+            self._add(held[i % 2], inputs[i % 2])
 
     @property
     def _channels(self) -> IntLike:
         return self.F.shape[0 if self.conv.transposed else 1]
 
     def _filters(self, by: TV, c: Int, ts: Sequence[Int]) -> Tensor:
-        """The filters (tap, channel) of an iteration."""
+        """The filters of an iteration: taps of each of its channels, by output channels."""
         conv, cfg = self.conv, self.cfg
         whole = len(self.F.shape) == len(("o", "c")) + len(conv.axes)
 
         def place(t: Int, j: Int) -> Any:  # noqa: ANN401 reason: coordinates
+            channel, t = cfg.at_once * c + t // self.taps, t % self.taps
             outer = [tap_of(axis, k, y % axis.classes) for axis, k, y in zip(self.outer, ts, self.at, strict=False)]
             inner = [t // self.across.taps, t % self.across.taps] if self.together else [t, ts[-1]]
             known = zip((*outer, *inner), (*self.outer, self.down, self.across), strict=True)
             taps = [each for each, axis in known if axis.taps > 1 or (whole and axis is not _NO_ROWS)]
             o = self.o * cfg.outputs + j
-            return (c, o, *taps) if conv.transposed else (o, c, *taps)
+            return (channel, o, *taps) if conv.transposed else (o, channel, *taps)
 
         return self.F.gather(by.tile, place, outside=0)
 
-    def _add(self, filters: Tensor, c: Int, ts: Sequence[Int]) -> None:
+    def _inputs(self, by: TV, c: Int, ts: Sequence[Int]) -> Tensor:
+        """The inputs of an iteration: of each of its channels, rows of the block's windows one after the other."""
+        cfg, down, across, stage = self.cfg, self.down, self.across, self.stage
+        first = stage.left if self.together else _shift(across, ts[-1])
+
+        def place(e: Int) -> Any:  # noqa: ANN401 reason: coordinates
+            number = e // stage.elements
+            e = e - stage.elements * number
+            line = e // stage.pitch
+            at = e - stage.pitch * line
+            # Of columns that are not taken together, only those that one tap reads.
+            own = stage.column(at) if self.together else across.step * at
+            row = down.step * cfg.rows * cfg.lines * self.row + line + stage.top
+            column = across.step * self.wide * self.column + own + first
+            outer = [_outer(axis, y, t) for axis, y, t in zip(self.outer, self.at, ts, strict=False)]
+            channel = cfg.at_once * c + number
+            if self.group is not None:
+                channel = self.group * self._channels + channel
+            return self.n, channel, *outer, *(() if self.flat else (row,)), column
+
+        return self.X.gather(by.tile, place, outside=0)
+
+    def _add(self, filters: Tensor, inputs: Tensor) -> None:
         """Add the products of an iteration."""
-        cfg, down = self.cfg, self.down
-        shifts = [s for t in range(down.taps) for a in range(down.classes) if (s := down.shift(t, a)) is not None]
-        least, span = min(shifts), down.step * (cfg.rows - 1) + max(shifts) - min(shifts) + 1
-        columns: dict[Any, list[tuple[int, int]]] = {}
+        cfg, down, stage = self.cfg, self.down, self.stage
+        columns: dict[int, list[tuple[int, int]]] = {}
         if self.together:
             for t, a in product(range(self.across.taps), range(self.across.classes)):
                 if (s := self.across.shift(t, a)) is not None:
-                    columns.setdefault(s, []).append((t, a))
+                    columns.setdefault(s - stage.left, []).append((t, a))
         else:
-            columns[_shift(self.across, ts[-1])] = [(0, 0)]
-        for shift, known in columns.items():
-            lines = self._lines(c, ts, least, span, shift)
+            columns[0] = [(0, 0)]
+        for number, (shift, known) in product(range(cfg.at_once), columns.items()):
+            lines = self._lines(inputs, number * stage.elements + stage.place(shift))
             for t2, a2 in known:
                 for t1, a1 in product(range(down.taps), range(down.classes)):
                     if (s := down.shift(t1, a1)) is not None:
-                        x = self._rows(lines, span, s - least)
-                        tap = filters[t1 * self.across.taps + t2 if self.together else t1]
-                        own = load(tap.tile((cfg.outputs,), (0,)), cfg.sums().axis(0))
+                        x = lines if self.flat else self._rows(lines, s - stage.top)
+                        tap = number * self.taps + (t1 * self.across.taps + t2 if self.together else t1)
+                        own = load(filters[tap].tile((cfg.outputs,), (0,)), cfg.sums().axis(0))
                         acc = self.acc[a1, a2]
                         acc[:] = fma(own, x, acc)
 
-    def _lines(self, c: Int, ts: Sequence[Int], least: int, span: int, shift: IntLike) -> Fragment:
-        """The inputs (row of a line, column) that the rows of a thread need for one column of taps."""
-        cfg, down, across = self.cfg, self.down, self.across
+    def _lines(self, inputs: Tensor, first: int) -> Fragment:
+        """The inputs that the rows of a thread need for one column of taps: (row of a line, column).
 
-        def place(h: Int, w: Int) -> Any:  # noqa: ANN401 reason: coordinates
-            line, k = h // span, h % span
-            row = down.step * cfg.rows * (self.row * cfg.lines + line) + k + least
-            column = across.step * (self.column * cfg.width + w) + shift
-            outer = [_outer(axis, y, t) for axis, y, t in zip(self.outer, self.at, ts, strict=False)]
-            channel = c if self.group is None else self.group * self._channels + c
-            return self.n, channel, *outer, *(() if self.flat else (row,)), column
+        first: the place of the first window's.
+        """
+        cfg, stage = self.cfg, self.stage
+        by = cfg.sums().axis(1, 2) if self.flat else cfg.inputs(stage.span)
 
-        by, via = cfg.inputs(span), ld_global_b32 if self.X.dtype is f32 else ld_global_b16
-        return load(self.X.gather(by.tile, place, outside=0), by, via=via, edge=0).to(f32)
+        def place(h: Int, w: Int) -> tuple[IntLike, ...]:
+            if self.flat:
+                return (cfg.width * h + w + first,)
+            line, k = h // stage.span, h % stage.span
+            return ((self.down.step * cfg.rows * line + k) * stage.pitch + w + first,)
 
-    def _rows(self, lines: Fragment, span: int, shift: int) -> Fragment:
-        cfg = self.cfg
+        return load(inputs.gather(by.tile, place), by)
+
+    def _rows(self, lines: Fragment, shift: int) -> Fragment:
+        cfg, span = self.cfg, self.stage.span
 
         def held(r: Int, w: Int) -> tuple[IntLike, ...]:
             return r // cfg.rows * span + r % cfg.rows * self.down.step + shift, w
@@ -187,22 +208,19 @@ class _Tiles:
         """Store the sums of all classes."""
         rows, columns = self.down.classes, self.across.classes
         by = self.cfg.sums(rows, columns)
-        found: Any = None
-        for (a1, a2), acc in self.acc.items():
-            own = acc.gather(by, lambda o, r, w: (o, r // rows, w // columns)) if len(self.acc) > 1 else acc
-            if found is None:
-                found = own
-                continue
-            _, r, w = own.index
-            found = where(eq(r % rows, a1) & eq(w % columns, a2), own, found)
+        if rows * columns == 1:
+            found = self.acc[0, 0]
+        else:
+            found = zeros(f32, by)  # of classes that no tap reaches
+            for (a1, a2), acc in self.acc.items():
+                own = acc.gather(by, lambda o, r, w: (o, r // rows, w // columns))
+                _, r, w = own.index
+                found = where(eq(r % rows, a1) & eq(w % columns, a2), own, found)
         single = tuple(each for each in global_store if each.vector_bits == self.Y.dtype.bits)
         into, at = self.Y[(*self.before, slice(None), *self.at)], (self.o, self.row, self.column)
         if self.flat:
-
-            def in_line(o: Int, w: Int) -> tuple[IntLike, ...]:
-                return o, 0, w
-
-            found = found.gather(by.axis(0, 2), in_line)
+            wide = self.cfg.width * columns
+            found = found.gather(self.cfg.in_line(columns), lambda o, w: (o, w // wide, w % wide))
             copy(found.to(self.Y.dtype), into.tile(found.shape, (self.o, self.column)), via=single, edge=0)
             return
         copy(found.to(self.Y.dtype), into.tile(by.tile, at), via=single, edge=0)

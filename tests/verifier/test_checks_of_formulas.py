@@ -1,4 +1,4 @@
-"""Rules of formulas (remainders, extrema, stores from the end): each proves a kernel, and its check refuses another."""
+"""Rules of formulas (remainders, sums, loops, choices): each proves a kernel, and its check refuses another."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from collections.abc import Callable, Sequence
 import pytest
 from attrs import evolve
 
-from argus.core.ir import Equals
+from argus.core import algebra
+from argus.core.index import Cond, Const, Index, Symbol
+from argus.core.ir import Equals, For, trips
+from argus.core.proof.dataflow import timeline
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.separable_index import Separable
 from argus.core.proof.outputs import equality_claims, writes
-from argus.core.proof.values.held import elements, places_of_extrema, residues
+from argus.core.proof.values.held import elements, folds, places_of_extrema, residues, rounded_integers
 from argus.core.query import Budget
 from argus.core.values import wrapping
-from argus.core.values.expr import Expr
+from argus.core.values.expr import Expr, Reduce
 from argus.core.verdict import Proved
 from argus.verifier.kernel import verify
 from tests.verifier.switched_off_checks import Patch, always, assert_proved, load_edited
@@ -51,43 +54,102 @@ def in_64_bits(_: str) -> int:
     return 64
 
 
-def patched(module: object, name: str, by: Callable[..., object]) -> Patch:
+def without_the_last(of: Reduce) -> int | None:
+    """The terms of a sum over few literal numbers, without the last one."""
+    count = TERMS(of)
+    return count and count - 1
+
+
+def without_the_end(parts: Sequence[Expr], number: Symbol) -> Expr | None:
+    """What each part is at its number, where all but the last of them are that."""
+    return IN_STEP(parts[:-1] if len(parts) > 2 else parts, number)
+
+
+def spelled_out(_: object, of: For, *__: object) -> int:
+    """How many iterations a loop of a literal length has: however many, none stays a loop."""
+    count = trips(of)
+    assert isinstance(count, Const)
+    return count.value
+
+
+def sixty(_: object) -> Index:
+    """The iterations of a loop that has another number of them."""
+    return algebra.const(60)
+
+
+def anywhere(_: Cond, then: Cond) -> Cond:
+    return then
+
+
+def where_it_does_not_hold(test: Cond, then: Cond) -> Cond:
+    return algebra.any_of((algebra.negate(test), then))
+
+
+TERMS: Callable[[Reduce], int | None] = vars(residues)["_extent"]
+IN_STEP: Callable[[Sequence[Expr], Symbol], Expr | None] = vars(folds)["_in_step"]
+
+
+def patched(module: object, name: str, by: object) -> Patch:
     return lambda patch: patch.setattr(module, name, by)
 
 
-RULES: dict[str, tuple[str, Patch, Edit, Patch]] = {
+RULES: dict[str, tuple[str, Patch, tuple[Edit, ...], Patch]] = {
     "cases of remainders": (
         "formula_in_cases_of_remainders",
         patched(equality_claims, "equal_by_residues", unequal),
-        ("(y % 2 + 2 * e,)", "(1 - y % 2 + 2 * e,)"),
+        (("(y % 2 + 2 * e,)", "(1 - y % 2 + 2 * e,)"),),
         patched(residues, "_equal", equal),
     ),
     "places of extrema": (
         "formula_arg_max_in_64_bits",
         patched(equality_claims, "as_integers", nothing),
-        ("    assume(N <= 1 << 24)\n", ""),
+        (("    assume(N <= 1 << 24)\n", ""),),
         patched(places_of_extrema, "_is_whole", always),
     ),
     "integers modulo 2^64": (
         "formula_integers_of_64_bits",
         patched(wrapping, "_unwrapped", unchanged),
-        ("wrapped(x_at(r) - x_at(r) * z_at(r) - z_at(r), i64)", "x_at(r) - x_at(r) * z_at(r) - z_at(r)"),
+        (("wrapped(x_at(r) - x_at(r) * z_at(r) - z_at(r), i64)", "x_at(r) - x_at(r) * z_at(r) - z_at(r)"),),
         patched(elements, "_wrapped", unchanged),
     ),
     "integers that are narrowed": (
         "formula_integers_on_mi300x",
         patched(wrapping, "_unwrapped", unchanged),
-        ("wrapped(elements(X)(r) * elements(Z)(r) - 3, i32)", "elements(X)(r) * elements(Z)(r) - 3"),
+        (("wrapped(elements(X)(r) * elements(Z)(r) - 3, i32)", "elements(X)(r) * elements(Z)(r) - 3"),),
         patched(elements, "_wrapped", unchanged),
     ),
     "stores from the end": (
         "formula_sums_from_the_end",
         patched(writes, "from_the_start", as_they_are),
-        ("total(lambda j: X[r, j], over=(n, N))", "total(lambda j: X[r, N - 1 - j], over=n + 1)"),
+        (("total(lambda j: X[r, j], over=(n, N))", "total(lambda j: X[r, N - 1 - j], over=n + 1)"),),
         patched(equality_claims, "claim_from_the_end", as_it_is),
     ),
+    "sums term by term": (
+        "formula_window_with_weights",
+        patched(equality_claims, "equal_by_terms", unequal),
+        (("for p in range(3)", "for p in range(2)"), ("for q in range(3)", "for q in range(2)")),
+        patched(residues, "_extent", without_the_last),
+    ),
+    "terms of nested ranges": (
+        "formula_sums_of_spelled_taps",
+        patched(folds, "_in_steps", nothing),
+        (("for q in range(20)]", "for q in (*range(19), 18 + (p < 1))]"),),
+        patched(folds, "_in_step", without_the_end),
+    ),
+    "long loops": (
+        "formula_long_loop",
+        patched(timeline, "_unrolled", spelled_out),
+        (("loop(60)", "loop(59)"),),
+        patched(timeline.Loop, "trips", property(sixty)),
+    ),
+    "bounds of choices": (
+        "formula_places_compared_in_f32",
+        patched(rounded_integers, "_or", anywhere),
+        (("place < 1 << 24", "place >= 1 << 24"), ("lambda r: where(r <", "lambda r: where(r >=")),
+        patched(rounded_integers, "_or", where_it_does_not_hold),
+    ),
 }
-"""A kernel of the corpus, what switches the rule off, an edit that makes the kernel wrong, and what drops the check."""
+"""A kernel of the corpus, what switches the rule off, edits that make the kernel wrong, and what drops the check."""
 
 
 @pytest.mark.share(64, among="verifier: checks of values")
@@ -104,12 +166,12 @@ def test_a_kernel_is_proved_by_the_rule_alone(name: str, monkeypatch: pytest.Mon
 @pytest.mark.share(64, among="verifier: checks of values")
 @pytest.mark.parametrize("name", RULES)
 def test_a_wrong_kernel_slips_past_without_the_check_of_the_rule(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel, _, edit, without = RULES[name]
-    assert not isinstance(verify(load_edited(kernel, edit), solver="z3", budget=NO_RUNS).verdict, Proved)
+    kernel, _, edits, without = RULES[name]
+    assert not isinstance(verify(load_edited(kernel, *edits), solver="z3", budget=NO_RUNS).verdict, Proved)
 
     without(monkeypatch)
 
-    assert_proved(load_edited(kernel, edit))
+    assert_proved(load_edited(kernel, *edits))
 
 
 @pytest.mark.share(64, among="verifier: checks of values")

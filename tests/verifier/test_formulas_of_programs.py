@@ -15,6 +15,7 @@ import pytest
 from attrs import evolve
 
 from argus.core.diagnostic import ArgusError
+from argus.core.dsl.programs import ProgramTemplate
 from argus.core.ir import Program, program_claims
 from argus.core.ir.pretty import program_text
 from argus.core.query import Budget
@@ -38,6 +39,7 @@ from argus.language import (
     loop,
     program,
     registers,
+    replicated,
     sm_90a,
     spread,
     sqrt,
@@ -47,6 +49,8 @@ from argus.language import (
     workspace,
 )
 from argus.runtime.run import run
+from argus.solvers.session.answers import Answers, OutOfTime
+from argus.verifier import program as program_verifier
 from argus.verifier.program import verify_program
 
 BRIEF = evolve(Budget.about(0.5), runs=Budget().runs)
@@ -237,3 +241,92 @@ def test_outside_kernels_and_programs_there_is_no_claim() -> None:
     with pytest.raises(ArgusError) as caught:
         assert_equals(None, lambda: 0)
     assert caught.value.diagnostic.code == "E105"
+
+
+# -- out of time ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.share(4)
+@pytest.mark.parametrize("questions", [0, 1, 20, "all but one"])
+def test_a_proof_whose_time_ends_within_a_later_launch_is_not_known(
+    questions: int | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launches, asked, most = list[None](), list[None](), 1 << 20
+    verify_launch, ask = vars(program_verifier)["_verify_launch"], Answers.asked
+
+    def counted(*given: object) -> object:
+        launches.append(None)
+        return verify_launch(*given)
+
+    def limited(answers: Answers) -> None:
+        if len(launches) == 2:
+            if len(asked) == most:
+                raise OutOfTime
+            asked.append(None)
+        ask(answers)
+
+    monkeypatch.setattr(program_verifier, "_verify_launch", counted)
+    monkeypatch.setattr(Answers, "asked", limited)
+    traced = norms.trace()
+    assert isinstance(verify_program(traced, solver="z3").verdict, Proved)
+    assert len(launches) == 2
+
+    most = questions if isinstance(questions, int) else len(asked) - 1
+    launches.clear()
+    asked.clear()
+    report = verify_program(traced, solver="z3")
+
+    assert len(asked) == most
+    assert isinstance(report.verdict, Unknown)
+    assert "for the whole proof are spent" in report.verdict.reason
+    assert [type(each.verdict) for each in report.launches] == [Proved, Unknown]
+
+
+def test_launches_after_one_whose_time_ended_are_not_reported_as_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(_: Answers) -> None:
+        raise OutOfTime
+
+    monkeypatch.setattr(Answers, "asked", ended)
+    report = verify_program(norms, solver="z3")
+
+    assert isinstance(report.verdict, Unknown)
+    assert len(report.launches) == 1
+
+
+# -- what differs --------------------------------------------------------------------------------------
+
+
+@kernel(target=sm_90a, threads=32)
+def increased(X: Tensor["R", f32], T: Tensor["R", f32], Y: Tensor["R", f32]) -> None:
+    (r,) = block_id(X.shape)
+    copy(load(X[r], replicated(32)) + load(T[r], replicated(32)), Y[r], by=first_lane, edge=0)
+    assert_equals(Y, lambda i: 2 * X[i])
+
+
+@kernel(target=sm_90a, threads=32)
+def halved(X: Tensor["R", f32], T: Tensor["R", f32]) -> None:
+    (r,) = block_id(X.shape)
+    copy(load(X[r], replicated(32)) / 2.0, T[r], by=first_lane, edge=0)
+
+
+@program
+def with_one_name(X: Tensor["R", f32], Y: Tensor["R", f32]) -> None:
+    halves = workspace(f32, X.shape)
+    halved(X, halves)
+    increased(X, halves, Y)
+
+
+@program
+def with_two_names(X: Tensor["R", f32], Z: Tensor["R", f32]) -> None:
+    halves = workspace(f32, X.shape)
+    halved(X, halves)
+    increased(X, halves, Z)
+
+
+@pytest.mark.parametrize(("made", "causes"), [(with_one_name, True), (with_two_names, False)], ids=["one", "two"])
+def test_an_output_of_a_launch_that_has_another_name_there_is_refuted_without_a_cause(
+    made: ProgramTemplate, causes: bool
+) -> None:
+    verdict = verify_program(made, solver="z3").verdict
+    assert isinstance(verdict, Refuted)
+    assert ("counted" in dict(verdict.counterexample.tags)) is causes

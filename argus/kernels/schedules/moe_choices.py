@@ -183,15 +183,19 @@ def second_of_choices(H: Tensor, V: Tensor, ids: Tensor, weights: Tensor, Y: Ten
     loaded = [(load(weights[t, j], of_factor), products.rows(V[scalar(ids[t, j])], n)) for j in range(cfg.ahead)]
     total_of = registers(f32, products.by.axis(0))
     total_of[:] = 0.0
+
+    def add_weighted(factor: Fragment) -> None:
+        total_of[:] = total_of + products.results()[0] * factor
+
     for j, (factor, own) in enumerate(loaded):
         products.clear()
         products.add_loaded(H[t, j], own)
-        total_of[:] = total_of + products.results()[0] * factor
+        add_weighted(factor)
     for j in loop(cfg.ahead, choices, unroll=cfg.unroll):
         factor = load(weights[t, j], of_factor)
         products.clear()
         products.add(H[t, j], (V[scalar(ids[t, j])],), n)
-        total_of[:] = total_of + products.results()[0] * factor
+        add_weighted(factor)
     copy(total_of.to(Y.dtype), Y[t].tile((cfg.rows,), (n,)), edge=0)
     assert_equals(Y, weighted_sum(H, V, ids, weights))
 

@@ -19,6 +19,7 @@ from argus.core.proof.outputs.program_context import ProgramContext
 from argus.core.proof.outputs.program_tags import program_tags
 from argus.core.proof.values.content import Number, TensorContent, TensorData, Top
 from argus.core.proof.values.held.between import Left, value_before, with_integers
+from argus.core.proof.values.held.deciding import decided_later, deciding
 from argus.core.query import Budget
 from argus.core.values.expr import Expr
 from argus.core.values.formula_text import formula_text
@@ -131,6 +132,7 @@ def _verify_launch(
         asked=frozenset(each.output for each in claims),
         renamed=_renamed(own),
         integers=_integers(site),
+        decided=_decided(site),
     )
     analysis = analyse(own.kernel, session, context)
     claimed = (each for made in claims for each in program_equality_obligations(analysis.flows, made))
@@ -155,8 +157,17 @@ def _formulas(
     claimed = {claim.view.buffer for _, claim in program_claims(site.program)}
     own = site.own.arguments
     renamed = _renamed(site.own)
-    before = {buffer: value_before(given, values.get(given), renamed) for buffer, given in own.items()}
+    decides = deciding(site.own.kernel, _decided(site))
+    before = {
+        buffer: value_before(given, values.get(given), renamed, decided=buffer in decides)
+        for buffer, given in own.items()
+    }
     return before, frozenset(buffer for buffer, given in own.items() if given in claimed)
+
+
+def _decided(site: ProgramLaunch) -> frozenset[Buffer]:
+    """The launch's tensors by whose numbers later ones decide something."""
+    return decided_later([(each.kernel, each.arguments) for each in site.launches])[site.number]
 
 
 def _claims(site: ProgramLaunch, values: Mapping[Buffer, Left | str]) -> Iterator[Claimed]:

@@ -211,6 +211,7 @@ def _analyse_agent(
             accesses,
             path_accesses=found,
             replaced=flattened.replaced,
+            decided=others.decided,
         )
         flow.launch_records.update({b: c.names for b, c in others.before.items() if isinstance(c, TensorData)})
         mine = programs.values_after(flow, others)

@@ -52,7 +52,8 @@ class Flow:
     """The data flow of one timeline.
 
     launch_records: tags of tensors that earlier launches wrote. path_accesses: those of all control paths, this one
-    included. replaced: what `flattened_views` replaced.
+    included. replaced: what `flattened_views` replaced. decided: the tensors by whose numbers later launches of a
+    program decide something.
     """
 
     timeline: Timeline
@@ -62,6 +63,7 @@ class Flow:
     launch_records: dict[Buffer, Names] = field(factory=dict[Buffer, Names])
     path_accesses: tuple[Accesses, ...] = ()
     replaced: tuple[FlattenedView, ...] = ()
+    decided: frozenset[Buffer] = frozenset()
     history: History = field(init=False)
     epochs: Epochs = field(init=False)
 

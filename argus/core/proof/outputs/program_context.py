@@ -24,7 +24,8 @@ class ProgramContext:
     them that no later launch writes, so that the claim is proved of what this one stores.
     left: what the launch leaves in those that it writes. renamed: the launch's parameters whose name is not that of the
     program's tensor; values from other launches name integers in memory by the program's tensors.
-    integers: the tensors of integers that earlier launches read, with the promises about them.
+    integers: the tensors of integers that earlier launches read, with the promises about them. decided: those of its
+    tensors by whose numbers later launches decide something.
     """
 
     before: Mapping[Buffer, TensorContent]
@@ -37,6 +38,7 @@ class ProgramContext:
     left: Mapping[Buffer, Left | str] = field(factory=dict[Buffer, "Left | str"])
     renamed: frozenset[str] = frozenset()
     integers: tuple[Buffer, ...] = ()
+    decided: frozenset[Buffer] = frozenset()
 
     @property
     def alone(self) -> bool:

@@ -79,7 +79,8 @@ def values_after(flow: Flow, others: ProgramContext) -> dict[Buffer, Left | str]
     before, found = others.values, dict[Buffer, Left | str]()
     for buffer in filter(others.keeps_value, stored_tensors(flow)):
         left = value_left(flow, buffer, before, others.renamed)
-        claimed = claimed_left(flow, buffer, before, others.renamed) if isinstance(left, str) else None
+        whole = isinstance(left, str) and buffer not in others.decided  # a claim leaves out what is rounded
+        claimed = claimed_left(flow, buffer, before, others.renamed) if whole else None
         found[buffer] = claimed or left
     return found
 

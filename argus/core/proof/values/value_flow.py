@@ -117,6 +117,7 @@ def value_flow(
         launch_records=flow.launch_records,
         path_accesses=flow.path_accesses,
         replaced=flow.replaced,
+        decided=flow.decided,
         before=before or {},
         tags=tags,
     )

@@ -20,6 +20,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.outputs import Stored, interpreted
+from argus.core.proof.values.held.rounded_integers import narrowed
 from argus.core.proof.values.held.terms import chosen, replaced, unknown
 from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.values.expr import Element, Expr, element, expr
@@ -39,15 +40,20 @@ class Left:
     roundings: frozenset[Rounding] = frozenset()
 
 
-def value_before(tensor: Buffer, left: Left | str | None, renamed: Collection[str] = ()) -> Expr:
+def value_before(
+    tensor: Buffer, left: Left | str | None, renamed: Collection[str] = (), *, decided: bool = False
+) -> Expr:
     """What a program's tensor holds before a launch. left: by earlier launches; None if none wrote it.
 
-    renamed: names of tensors of integers that mean others in the launch than in the program.
+    renamed: names of tensors of integers that mean others in the launch than in the program. decided: whether something
+    is decided by its numbers, which its type may have rounded.
     """
     if left is None:
         return element(tensor.name, *map(algebra.coord, range(len(tensor.shape))))
     reason = left if isinstance(left, str) else renamed_integers(left.value, renamed)
-    return unknown(f"the value of `{tensor.name}` between launches: {reason}") if reason else _value_of(left)
+    if reason:
+        return unknown(f"the value of `{tensor.name}` between launches: {reason}")
+    return narrowed(_value_of(left), tensor.dtype) if decided else _value_of(left)
 
 
 def with_integers(value: Expr, tensors: Collection[str]) -> Expr:
@@ -88,7 +94,7 @@ def value_left(flow: Flow, tensor: Buffer, before: Mapping[Buffer, Expr], rename
     if len(flow.path_accesses) > 1:
         return "it is stored on several control paths"
     at = tuple(map(coordinate, range(len(tensor.shape))))
-    held = interpreted(flow, tensor, at, before)
+    held = interpreted(flow, tensor, at, before, rounded=tensor in flow.decided)
     if isinstance(held, str):
         return held
     joined = _joined(flow, [over_element(flow, case, at) for case in held.cases], {each.symbol for each in at})

@@ -184,7 +184,7 @@ class Cells:
             partial(self._rounds, step),
             Known(self.flow, step.context, self.questions).holds,
             is_running_sum(stmt),
-            *limits(self.flow.timeline.kernel, self.before.values(), stmt.target.buffer),
+            *limits(self.flow.timeline.kernel, self.before.values(), stmt.target.buffer, self.flow.decided),
         )
         found = elements.stored(stmt.elem)
         for narrow in rounds_places(stmt.elem, own):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from argus.core.dtype import DType
@@ -15,10 +15,13 @@ _KERNELS = 16
 
 
 @lru_cache(maxsize=_KERNELS)
-def deciding(kernel: Kernel) -> frozenset[Buffer]:
-    """The buffers from which numbers come, over whatever statements, by which a statement decides."""
+def deciding(kernel: Kernel, later: frozenset[Buffer] = frozenset()) -> frozenset[Buffer]:
+    """The buffers from which numbers come, over whatever statements, by which a statement decides.
+
+    later: the kernel's tensors by whose numbers later launches of a program decide.
+    """
     stmts = list(walk(kernel.body))
-    found = {get.view.buffer for stmt in stmts if isinstance(stmt, Map) for get in _decided_by(stmt.elem)}
+    found = {get.view.buffer for stmt in stmts if isinstance(stmt, Map) for get in _decided_by(stmt.elem)} | later
     before: dict[Buffer, set[Buffer]] = {}
     for stmt in stmts:
         for source, target in _moved(stmt):
@@ -29,6 +32,19 @@ def deciding(kernel: Kernel) -> frozenset[Buffer]:
         found |= new
         stack.extend(new)
     return frozenset(found)
+
+
+def decided_later(launches: Sequence[tuple[Kernel, Mapping[Buffer, Buffer]]]) -> tuple[frozenset[Buffer], ...]:
+    """Of each launch of a program, its tensors by whose numbers later ones decide.
+
+    launches: each kernel, and the program's tensors for its own.
+    """
+    decided, found = set[Buffer](), list[frozenset[Buffer]]()
+    for kernel, arguments in reversed(launches):
+        own = frozenset(buffer for buffer, given in arguments.items() if given in decided)
+        found.append(own)
+        decided |= {given for buffer, given in arguments.items() if buffer in deciding(kernel, own)}
+    return tuple(reversed(found))
 
 
 def _decided_by(elem: Elem) -> Iterator[Get]:

@@ -32,12 +32,11 @@ from argus.core.ir import (
 from argus.core.ir.element_walk import children, dtype_of, nodes
 from argus.core.proof.dataflow.flattened_views import FlattenedView
 from argus.core.proof.values.held.deciding import STEPS
-from argus.core.proof.values.held.rounded_integers import as_float, beside_integers, computed, operation
+from argus.core.proof.values.held.rounded_integers import as_float, beside_integers, computed, narrowed, operation
 from argus.core.proof.values.held.tables import Tables
 from argus.core.proof.values.held.terms import chosen, extremum, number, unknown
 from argus.core.proof.values.held.whole_numbers import whole_numbers
 from argus.core.values.expr import Choose, Expr, Fn, Number, Whole, compare, element, expr, fn
-from argus.core.values.numbers import ROUNDED
 from argus.core.walk import mentions, substitute
 from argus.core.wrapping import WRAPPED
 
@@ -81,10 +80,8 @@ class Elements:
 
     def _rounded(self, found: Expr, given: DType | None, dtype: DType) -> Expr:
         """A value in a type of floats: where something is decided by it, a narrower type rounds it."""
-        narrows = dtype.family == "float" and dtype.bits < f32.bits and given != dtype
-        if self.decides and narrows and not isinstance(found, Number):
-            return fn(f"{ROUNDED}{dtype}", found)
-        return self._in_type(found, dtype)
+        of = narrowed(found, dtype) if self.decides and given != dtype else found
+        return of if of is not found else self._in_type(found, dtype)
 
     def of(self, elem: Elem) -> Expr:
         """The value of an expression."""

@@ -75,11 +75,17 @@ def value_of_output(flow: Flow, tensor: Buffer, coordinates: Sequence[Index]) ->
 
 
 def interpreted(
-    flow: Flow, tensor: Buffer, coordinates: Sequence[Index], before: Mapping[Buffer, Expr] | None = None
+    flow: Flow,
+    tensor: Buffer,
+    coordinates: Sequence[Index],
+    before: Mapping[Buffer, Expr] | None = None,
+    *,
+    rounded: bool = False,
 ) -> Held | str:
     """The same, or why it is not modelled.
 
     before: what tensors hold before the kernel, over the coordinates of an element; by default, elements of their own.
+    rounded: with the roundings of what later launches decide by.
     """
     stores = [
         access
@@ -94,7 +100,7 @@ def interpreted(
     if len(adds) != 1:
         return "it is not stored, or stored and added to"
     for store in stores:
-        found = _stored(cells, loops, store, coordinates, adds=True in adds)
+        found = _stored(cells, loops, store, coordinates, adds=True in adds, rounded=rounded)
         if isinstance(found, str):
             return found
         cases += found
@@ -112,13 +118,14 @@ def interpreted(
 
 
 def _stored(
-    cells: Cells, loops: Loops, store: Access, coordinates: Sequence[Index], *, adds: bool
+    cells: Cells, loops: Loops, store: Access, coordinates: Sequence[Index], *, adds: bool, rounded: bool
 ) -> list[Stored] | str:
     """What a store puts at the element, in cases. adds: what all its executions add to it."""
     places = store.places
     if places is None or not isinstance(store.step.stmt, Copy):
         return "its address is not a sum of a symbolic part and a number"
-    value = unrounded(loops.resolved(cells, cells.written(store.step)), exact_up_to(cells.flow.timeline.kernel))
+    most = exact_up_to(cells.flow.timeline.kernel)
+    value = unrounded(loops.resolved(cells, cells.written(store.step)), most, decided=rounded)
     blocks = _blocks(places, coordinates)
     value = _at_element(replaced(value, blocks), places, coordinates)
     given = tuple(substitute(cond, blocks) for cond in _given(cells, store, places, coordinates))

@@ -53,6 +53,12 @@ def as_float(of: Expr, dtype: DType, holds: Holds) -> Expr:
     return of if not _of_integers(of) or _is_exact(of, whole_numbers((dtype,)) - 1, holds) else fn(_name(dtype), of)
 
 
+def narrowed(of: Expr, dtype: DType) -> Expr:
+    """A number that a type of fewer bits than f32 rounds."""
+    rounds = dtype.family == "float" and dtype.bits < f32.bits and not isinstance(of, Number)
+    return fn(_name(dtype), of) if rounds else of
+
+
 def computed(name: str, args: Sequence[Expr], dtype: DType, holds: Holds) -> Expr:
     """What an operation on numbers of a type computes. A sum of counts is a count, wherever it is rounded."""
     if name == "add" and all(map(_is_count, args)):

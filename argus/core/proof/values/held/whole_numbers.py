@@ -21,13 +21,13 @@ def whole_numbers(types: Iterable[DType]) -> int:
     return min((_WHOLE.get(each, 0) for each in types), default=_WHOLE[f32])
 
 
-def limits(kernel: Kernel, before: Iterable[Expr], target: Buffer) -> tuple[int, bool]:
+def limits(kernel: Kernel, before: Iterable[Expr], target: Buffer, later: frozenset[Buffer]) -> tuple[int, bool]:
     """The size of integers that no statement rounds, 0 if earlier launches may have; whether a tile decides something.
 
-    before: what earlier launches left.
+    before: what earlier launches left. later: as for `deciding`.
     """
     most = exact_up_to(kernel) if all(isinstance(each, Element) for each in before) else 0
-    return most, target in deciding(kernel)
+    return most, target in deciding(kernel, later)
 
 
 def exact_up_to(kernel: Kernel) -> int:

@@ -124,7 +124,7 @@ def random_search(times: Times, seed: int) -> Costs:
 def perturbed(costs: Costs, drawn: random.Random, width: float) -> Costs:
     factor = math.exp(drawn.gauss(0, width))
     name = drawn.choice([*(each for each, value in asdict(costs).items() if not isinstance(value, dict)), *costs.step])
-    if name in ("astray", "strayed"):
+    if name in ("cache_misaligned", "port_misaligned"):
         before: tuple[float, ...] = getattr(costs, name)
         changed = drawn.randrange(len(before))
         return evolve(costs, **{name: tuple(each * (factor if i == changed else 1) for i, each in enumerate(before))})

@@ -52,7 +52,8 @@ class Costs:
     launch: fixed time of a launch; once: of one whose clusters have a tile each, or a part of it; least: of CTAs of one
     warpgroup. clustered, fours: in addition, of one with clusters that share tiles, and with more than two CTAs in
     each. memory, cache: bytes per microsecond from memory and from L2; port: into an SM, those by multicast too.
-    astray: how much longer L2 takes for rows that begin at odd multiples of 64, 32 and 16 bytes; strayed: an SM.
+    cache_misaligned: how much longer L2 takes for rows that begin at odd multiples of 64, 32 and 16 bytes;
+    port_misaligned: an SM.
     held: bytes of operands that are read from memory once. out: time to write C, relative to reading as many bytes.
     overlap: exponent of the norm.
 
@@ -84,8 +85,8 @@ class Costs:
     memory: float
     cache: float
     port: float
-    astray: tuple[float, float, float]
-    strayed: tuple[float, float, float]
+    cache_misaligned: tuple[float, float, float]
+    port_misaligned: tuple[float, float, float]
     held: float
     out: float
     overlap: float
@@ -120,8 +121,8 @@ H200 = Costs(
     memory=6.313e6,
     cache=15.11e6,
     port=224700.0,
-    astray=(0.1725, 0.07274, 1.404),
-    strayed=(0.007454, 0.07121, 0.006332),
+    cache_misaligned=(0.1725, 0.07274, 1.404),
+    port_misaligned=(0.007454, 0.07121, 0.006332),
     held=239.0e6,
     out=2.151,
     overlap=1.617,
@@ -156,8 +157,8 @@ H200_E4M3 = Costs(
     memory=6.841e6,
     cache=21.3e6,
     port=1e9,
-    astray=(0.4838, 0.3861, 1.485),
-    strayed=(0.0, 0.0, 0.0),
+    cache_misaligned=(0.4838, 0.3861, 1.485),
+    port_misaligned=(0.0, 0.0, 0.0),
     held=202.4e6,
     out=1.741,
     overlap=1.238,
@@ -227,14 +228,17 @@ def microseconds(config: Known, m: int, n: int, k: int, costs: Costs = H200) -> 
     from_cache = waves * slices * (tiles.rows / along + tiles.columns / across) * _SLICE * _ELEMENT * busy
     products = waves * ceil(busy / PROCESSORS) * (slices * (tiles.step + costs.pad * outside) + tiles.store)
     into = waves * slices * (tiles.rows + tiles.columns) * _SLICE * _ELEMENT * ceil(busy / PROCESSORS)
-    loads = from_cache * _astray(k, costs.astray) / costs.cache, into * _astray(k, costs.strayed) / costs.port
+    loads = (
+        from_cache * _misaligned(k, costs.cache_misaligned) / costs.cache,
+        into * _misaligned(k, costs.port_misaligned) / costs.port,
+    )
     each = (products, moved / costs.memory, *loads)
     launch = tiles.launch + (costs.clustered if tiles.blocks > tiles.splits else 0.0)
     launch += costs.fours if tiles.blocks > _PAIR else 0.0
     return launch + sum(part**costs.overlap for part in each) ** (1 / costs.overlap) + tiles.after
 
 
-def _astray(k: int, extra_of: tuple[float, float, float]) -> float:
+def _misaligned(k: int, extra_of: tuple[float, float, float]) -> float:
     """Time of loads relative to that for rows that begin at multiples of 128 bytes."""
     levels = [extra for level, extra in enumerate(extra_of) if k % (_SLICE >> level)]
     return 1 + (levels[-1] if levels else 0.0)

@@ -42,7 +42,7 @@ SCORES: dict[tuple[str, bool], Template] = {
 }
 """The kernels of groups' scores, by element type and whether there are biases."""
 KEPT = _kept()
-"""The kernel of the groups that are kept."""
+"""The kernel of the selected groups."""
 
 
 def choose(size: int) -> str:

@@ -1,4 +1,4 @@
-"""Nests that are convolutions in their canonical form, in which axes of one element and of groups are told apart.
+"""Nests that are convolutions in their canonical form, in which axes of one element and of groups are distinct.
 
 The canonical form leaves out the axis of a single input, and has an axis of its own for groups of channels.
 """

@@ -121,7 +121,7 @@ def _influence(
 def _in_words(found: Influence) -> Diagnosis:
     facts = [fact for tensor in dict.fromkeys(each.tensor for each in found.counted) for fact in _facts(found, tensor)]
     if not found.complete:
-        facts.append(("not looked at", f"some elements: {_RUNS} runs with changed inputs told these"))
+        facts.append(("not looked at", f"some elements: {_RUNS} runs with changed inputs showed these"))
     return Diagnosis(tuple(facts), _advice(found))
 
 

@@ -37,7 +37,7 @@ def test_more_work_never_takes_less_time(name: str) -> None:
     """But for rows outside a tensor, and rows that begin at few bytes, which are slower to fetch than others."""
     config = FITTED[name]
     assert isinstance(config, Known)
-    costs = evolve(H200, pad=0.0, astray=(0.0, 0.0, 0.0), strayed=(0.0, 0.0, 0.0))
+    costs = evolve(H200, pad=0.0, cache_misaligned=(0.0, 0.0, 0.0), port_misaligned=(0.0, 0.0, 0.0))
     sizes = (1, 64, 100, 1000, 4096, 10_000)
     for small, large in pairwise(sizes):
         assert microseconds(config, 512, 512, small, costs) <= microseconds(config, 512, 512, large, costs)

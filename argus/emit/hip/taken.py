@@ -21,8 +21,8 @@ def taken(
 ) -> tuple[str, T]:
     """The first text without scratch memory, or that with the least, and what was made of it.
 
-    texts: `compiled_texts`, or some of them. The first, if it holds nothing because the kernel asks for that, counts
-    only where everything stands in its place. seconds: that the compiler may take. Raises as the compiler does.
+    texts: `compiled_texts`, or some of them. The first, if the kernel asks for the compiler's order, counts only
+    where everything stands in its place. seconds: that the compiler may take. Raises as the compiler does.
     """
     first, *others = texts
     if others and is_free(kernel) and not stands(kernel, first, seconds):

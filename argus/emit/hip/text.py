@@ -91,7 +91,7 @@ def compiled_texts(kernel: Kernel) -> tuple[str, ...]:
 
 
 def is_free(kernel: Kernel) -> bool:
-    """Whether the first of the texts holds nothing: it is taken only if the compiler leaves everything in its place."""
+    """Whether the first text leaves the order to the compiler: it is taken only if everything stays in its place."""
     return any(isinstance(stmt, Policy) and stmt.name == FREE for stmt in kernel.body)
 
 

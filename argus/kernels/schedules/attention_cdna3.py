@@ -106,7 +106,7 @@ def attention_cdna3(problem: Attention, cfg: AttentionCdna3) -> None:
 
 @frozen
 class _Stage:
-    """Blocks of keys and values on their way to two buffers each in LDS, by way of registers."""
+    """Blocks of keys and values that are copied to two buffers each in LDS, through registers."""
 
     k: Tensor
     v: Tensor
@@ -284,7 +284,7 @@ class _Block:
             sched_barrier()
 
     def _read_keys(self, n: Int, s: int) -> Fragment:
-        """Slice s of a block's keys, on its way from LDS."""
+        """Slice s of a block's keys, as it is loaded from LDS."""
         return load(self.stage.keys[n % 2].part(1, s, self.cfg.slices), self.qk.A, via=ds_read_b128)
 
 

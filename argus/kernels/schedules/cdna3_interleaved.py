@@ -301,7 +301,7 @@ def _sums(kind: DType) -> DType:
 
 @frozen
 class _Operand:
-    """A tile of A or B on its way to LDS, row by row. held: as it is loaded; turned: as it is stored. far: without a
+    """A tile of A or B that is copied to LDS, row by row. held: as loaded; turned: as stored. far: without a
     descriptor.
     """
 

@@ -1,7 +1,7 @@
 """The schedule of `grouped_few` for e4m3 with scales of blocks: per 1 x 128 of the rows, 128 x 128 of the experts.
 
 As in `argus.kernels.schedules.grouped_blocks`, each 128 of K has a partial sum of its own, which is scaled and added in
-f32. Its scales are loaded while the one before is multiplied. That takes longer than one block of matrices on its way
+f32. Its scales are loaded while the one before is multiplied. That takes longer than one block of matrices in flight
 from memory, so several thread blocks share a processor.
 """
 

@@ -158,7 +158,7 @@ def _in_turn(D: Tensor, weights: Tensor | None, inverse: Tensor, at: tuple[Int, 
 
 
 def _at_once(D: Tensor, weights: Tensor | None, inverse: Tensor, at: tuple[Int, Int], cfg: RowSums) -> Fragment:
-    """The same with several rows on their way at a time."""
+    """The same with several rows in flight at a time."""
     (t, n), by, many, choices = at, cfg.layout, cfg.at_once, inverse.shape[1]
     _, width = by.tile
     acc, own = zeros(f32, by.axis(1)), registers(f32, by.axis(0))

@@ -1,4 +1,4 @@
-"""Rows of 8 bits on their way through experts: their scales in the experts' order, and gated rows scaled anew."""
+"""Rows of 8 bits between the products of experts: their scales in the experts' order, and gated rows scaled anew."""
 
 from __future__ import annotations
 

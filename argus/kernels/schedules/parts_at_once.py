@@ -65,7 +65,7 @@ class AtOnce:
 
 
 class _Operand:
-    """The tiles of an operand: in registers, on their way, and in shared memory, as parts."""
+    """The tiles of an operand: in registers while their loads are in flight, and in shared memory, as parts."""
 
     def __init__(self, given: Tensor, rows: int, place: IntLike, cfg: AtOnce) -> None:
         self.given, self.place, self.tile = given, place, (rows, cfg.bk)

@@ -15,7 +15,7 @@ def anchored(accesses: Accesses, entry: State, loop: For) -> State:
     """The records before a loop, where a constant stage c is (k - start + c) % stages.
 
     That is c in the first iteration, and stays c if k is replaced by k - step with each further one, as records are.
-    So a stage that was filled before the loop is told from those that each iteration uses.
+    So a stage that was filled before the loop is distinguished from those that each iteration uses.
     """
     records: dict[Key, tuple[SharedAccess, Progress]] = {}
     for touched, progress in entry.records.values():

@@ -11,7 +11,7 @@ all terms of a collection are computed alike. Three things hide behind right tag
    as the maximum so far or of the term's row, that does not cancel, or as quotients or products of sums, as a mean of
    means.
 
-What is computed alike is told by the shape of an expression, without coordinates and ranges.
+What is computed alike is decided by the shape of an expression, without coordinates and ranges.
 """
 
 from __future__ import annotations

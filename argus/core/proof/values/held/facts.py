@@ -195,12 +195,12 @@ class Known:
     def _by_forms(self, one: Expr, two: Expr, facts: tuple[Cond, ...], *, assumed: bool) -> bool:
         answer = self.questions.equal(one, two, facts)
         if isinstance(answer, Undecided) and answer.reason:
-            told = {each for each in self._told(one, two, facts) if each not in facts} if assumed else ()
-            return bool(told) and self._by_forms(one, two, (*facts, *told), assumed=assumed)
+            shown = {each for each in self._shown(one, two, facts) if each not in facts} if assumed else ()
+            return bool(shown) and self._by_forms(one, two, (*facts, *shown), assumed=assumed)
         left = () if isinstance(answer, Equal) and assumed else answer.conditions
         return all(isinstance(each, Integers) and self._asked(each.given, each.goal) for each in left)
 
-    def _told(self, one: Expr, two: Expr, facts: tuple[Cond, ...]) -> Iterator[Cond]:
+    def _shown(self, one: Expr, two: Expr, facts: tuple[Cond, ...]) -> Iterator[Cond]:
         """What is shown here of the tests and orders that the facts leave open."""
         for cond in dict.fromkeys((*self.questions.open_tests(one, facts), *self.questions.open_tests(two, facts))):
             decided = next((each for each in (cond, algebra.negate(cond)) if self.holds(each)), None)

@@ -143,7 +143,7 @@ def _in_steps(parts: Sequence[Expr], number: Symbol) -> list[Expr] | None:
 def _in_step(parts: Sequence[Expr], number: Symbol) -> Expr | None:
     """What each part is at its number; None where they do not differ, or not each as the one before.
 
-    A condition that a part's own number decides is not in it: what is read at places from 0 on is told by the place.
+    A condition that a part's own number decides is not in it: what is read at places from 0 on follows from the place.
     """
     here = algebra.sym(number)
 

@@ -65,8 +65,8 @@ def _equal(
     cases: bool,
 ) -> bool:
     if not left:
-        told = [known.in_digits(known.simplified(each)) for each in sides]
-        ways = [[_spelled(each, beside) for each in told] for beside in (frozenset(quotients), None)]
+        forms = [known.in_digits(known.simplified(each)) for each in sides]
+        ways = [[_spelled(each, beside) for each in forms] for beside in (frozenset(quotients), None)]
         return any(known.equal(*each, cases=cases) for each in (ways if ways[0] != ways[1] else ways[:1]))
     (symbol, modulus), *rest = left
     if modulus > most:

@@ -111,6 +111,8 @@ def plus(a: Expr, b: Expr) -> Expr:
 
 def without_neutral(of: Expr) -> Expr:
     """The expression, or one of its two operands if the other one changes nothing."""
+    if isinstance(of, Fn) and of.name == "sub" and of.args[1] is expr(0):
+        return of.args[0]
     neutral: dict[str, Expr] = {"add": expr(0), "max": infinity(-1), "min": infinity(1)}
     if not isinstance(of, Fn) or of.name not in neutral:
         return of

@@ -41,6 +41,7 @@ HEADS = (
         "cold (proofs)",
         "warm",
         "compile, cold",
+        "compile, warm",
         "",
     ),
 )
@@ -58,8 +59,8 @@ is timed as it is set by default. *Bound* is the least time, of memory that is r
 products at 165 TFLOP/s (six bf16 products for one of f32), as a share of the time measured.
 
 *Cold* is the seconds of compilation with empty caches: of ours, capture, proofs and compilers in a process on fake
-tensors beside others of its kind, and what of it proofs take; of torch.compile, the first call. *Warm* is the first
-call of ours with full caches on disk, the code's loading and the kernels' run included."""
+tensors beside others of its kind, and what of it proofs take; of `torch.compile`, the first call. *Warm* is the first
+call with full caches on disk, the code's loading and the kernels' run included."""
 
 
 def read(paths: Sequence[Path]) -> list[Row]:
@@ -208,7 +209,7 @@ def seconds(row: Row) -> Iterator[str]:
     known: Row = row.get("ahead") or {}
     calls: Row = row.get("first_call", {})
     yield f"{known['seconds']:.1f} ({known['proofs']:.1f})" if known.get("cold") and "proofs" in known else ""
-    for name in ("argus", "compile"):
+    for name in ("argus", "compile", "compile, warm"):
         yield f"{calls[name]:.1f}" if name in calls else ""
 
 

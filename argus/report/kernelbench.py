@@ -35,9 +35,9 @@ class Asked:
     seconds: the limit of one problem. until: the time of day (`time.time`) at which all ends; 0: no limit.
     seeds, shapes: of inputs and weights, and of other sizes. rounds: of measured calls; 0: no times. beside: what is
     measured beside eager torch, "compile" and "max-autotune"; the latter in a second turn, when all problems have had
-    theirs. gpus: processes that run problems, each on a GPU of its own. jobs: processes that prove and build kernels
-    ahead. ahead_seconds: the limit of one problem there. cold: whether they do so from empty caches, a problem each.
-    folder: of the tickets by which the processes share out the problems.
+    theirs. gpus: processes that run problems, each on a GPU of its own; 0: problems are only prepared. jobs: processes
+    that prove and build kernels ahead. ahead_seconds: the limit of one problem there. cold: whether they do so from
+    empty caches, a problem each. folder: of the tickets by which processes share out the problems.
     """
 
     problems: tuple[Problem, ...]
@@ -74,7 +74,7 @@ def ahead_of(problem: Problem) -> str:
     return f"ahead-{problem.key}"
 
 
-_OF_TIMES = ("milliseconds", "rounds", "bytes", "flops", "first_call")
+_OF_TIMES = ("milliseconds", "rounds", "bytes", "flops")
 
 
 def merged(one: Row, other: Row) -> Row:
@@ -83,4 +83,5 @@ def merged(one: Row, other: Row) -> Row:
         return other if one.get("error") else one
     more, less = sorted((other, one), key=lambda row: -len(row["errors"]))
     timed = max((more, less), key=lambda row: len(row.get("milliseconds", {})))
-    return more | {name: timed[name] for name in _OF_TIMES if name in timed}
+    calls = less.get("first_call", {}) | more.get("first_call", {})
+    return more | {name: timed[name] for name in _OF_TIMES if name in timed} | {"first_call": calls}

@@ -191,6 +191,12 @@ def test_problems_are_proved_and_right_in_processes_of_their_own(
     monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path / "cache"))
     chosen = tuple(problems(checkout(tmp_path), (1,), ()))
     asked, place = asked_in(tmp_path, Asked(chosen, device="cpu", jobs=2, gpus=2, cold=cold))
+    prepares = evolve(asked, gpus=0)
+    prepares.write(place)
+    with ahead(prepares, place, chosen[:1]):  # a run that only prepares
+        assert list(run(prepares, place)) == []
+    assert Tickets(tmp_path).read("ahead-1.2") is not None
+    asked.write(place)
     with ahead(asked, place, chosen):
         rows = sorted(run(asked, place), key=lambda row: row["problem"])
     assert [each["problem"] for each in rows] == [2, 10]

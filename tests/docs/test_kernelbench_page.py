@@ -45,7 +45,7 @@ WHOLE = ROW | {
     "jobs": 28,
     "cores": 32,
     "milliseconds": {"eager": 2.0, "argus": 1.0, SINGLE: 3.0, PLAIN: 2.0, "compile": 1.6},
-    "first_call": {"argus": 0.4, "compile": 2.5},
+    "first_call": {"argus": 0.4, "compile": 2.5, "compile, warm": 0.6},
     "ahead": {"cold": True, "seconds": 12.5, "proofs": 9.0},
 }
 LOST = {"level": 2, "problem": 3, "name": "Sum_", "error": "it did not finish within 20 s"}
@@ -98,5 +98,5 @@ def test_a_problem_shows_its_share_of_the_bound_and_what_compilation_takes() -> 
     assert "in eager torch: no template computes it" in list(cells(COUNTED))[-1]
     shown = dict(zip(HEADS, cells(WHOLE), strict=True))
     assert (shown["comparisons"], shown["without TF32"], shown["without rewrites"]) == ("7 of 8", "3.00", "1.00")
-    assert (shown["cold (proofs)"], shown["warm"], shown["compile, cold"]) == ("12.5 (9.0)", "0.4", "2.5")
+    assert list(cells(WHOLE))[-5:-1] == ["12.5 (9.0)", "0.4", "2.5", "0.6"]
     assert shown[""] == "cut: the run ended; 1 other shapes, not at 96"

@@ -38,7 +38,16 @@ _OF_CONVOLUTIONS, _OF_OTHERS = 40.0, 4.0
 @click.option("--rounds", type=click.IntRange(0), default=30, show_default=True, help="Measured calls on a GPU.")
 @click.option("--beside", type=click.Choice(["eager", "compile", "all"]), default="all", show_default=True,
               help="Measure beside eager torch alone, torch.compile, or its max-autotune mode, too.")  # fmt: skip
-@click.option("--gpus", type=click.IntRange(1), default=1, show_default=True, help="GPUs that share the problems.")
+@click.option(
+    "--gpus",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="GPUs that share the problems; 0: only prepare them.",
+)
+@click.option(
+    "--prepared", type=click.Path(path_type=Path), help="A folder of what is prepared and begun, for later runs."
+)
 @click.option("--jobs", type=click.IntRange(0), default=0, help="Processes that prove and build kernels ahead.")
 @click.option("--ahead-seconds", type=float, default=300.0, show_default=True, help="Their limit of one problem.")
 @click.option("--cold", is_flag=True, help="They begin each problem with empty caches, and its row says the time.")
@@ -54,6 +63,7 @@ def kernelbench(
     beside: str,
     into: Path | None,
     costs: Path | None,
+    prepared: Path | None,
     as_json: bool,
     **how: Any,  # noqa: ANN401 reason: options of a run, by name
 ) -> Outcome:
@@ -62,16 +72,19 @@ def kernelbench(
     On the CPU sizes are reduced, and the interpreter runs the kernels. Problems' code is the checkout's: it runs in a
     process of its own, which is stopped by a problem that takes too long; the next ones have a new process. What was
     found of a problem until then is in its row. Problems whose kernels are prepared (--jobs) run first. Max-autotune
-    is measured when all problems have had their turn, in rows of its own. Exit code 1 if a problem is wrong.
+    is measured when all problems have had their turn, in rows of its own. With --prepared, runs at once or in turn
+    share what is prepared, and each problem is begun by one of them. Exit code 1 if a problem is wrong.
     """
     screen = Screen()
     peers = {"eager": (), "compile": ("compile",), "all": ("compile", "max-autotune")}[beside]
     until = time() + budget if budget else 0.0
     found: dict[tuple[int, int], Row] = {}
-    with tempfile.TemporaryDirectory(prefix="argus-kernelbench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="argus-kernelbench-") as own:
+        folder = str(prepared or own)
+        Path(folder).mkdir(parents=True, exist_ok=True)
         chosen = tuple(problems(checkout, levels or (1, 2), wanted))
         asked = Asked(chosen, until=until, beside=peers, folder=folder, **how)
-        place = Path(folder) / "asked.json"
+        place = Path(own) / "asked.json"
         asked.write(place)
         with ahead(asked, place, begun_early(chosen, asked.jobs, _costs(costs))):
             for row in run(asked, place):

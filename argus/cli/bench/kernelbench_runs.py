@@ -52,6 +52,8 @@ def ahead(asked: Asked, place: Path, order: Sequence[Problem]) -> Generator[None
     thread.start()
     try:
         yield
+        while not asked.gpus and thread.is_alive() and not asked.is_over(time()):
+            thread.join(_LOOK)
     finally:
         stop.set()
         thread.join()
@@ -66,6 +68,8 @@ def _prepare_all(asked: Asked, place: Path, order: Sequence[Problem], stop: Even
     while (waiting or running) and not stop.is_set():
         while waiting and len(running) < asked.jobs:
             problem = waiting.popleft()
+            if not tickets.take(ahead_of(problem)):  # another run prepares it
+                continue
             process = context.Process(target=prepare, args=(str(place), problem.key), daemon=True)
             process.start()
             running[process] = problem, monotonic() + asked.ahead_seconds
@@ -102,7 +106,7 @@ def run(asked: Asked, place: Path) -> Iterator[Row]:
         finally:
             found.put(None)
 
-    with ThreadPoolExecutor(asked.gpus) as pool:
+    with ThreadPoolExecutor(max(1, asked.gpus)) as pool:
         begun = [pool.submit(on_gpu, number) for number in range(asked.gpus)]
         for _ in begun:
             while (row := found.get()) is not None:

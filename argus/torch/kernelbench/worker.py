@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from time import perf_counter, sleep, time
 from typing import Any
@@ -132,13 +132,19 @@ def _found(path: Path, asked: Asked, note: Callable[[Row], None]) -> Row:
     comparisons = _compared(first, own, compiled, asked.device, asked.seeds)
     entries = list(argus.torch.report())
     found: Row = {"limit": first.limit, "seeds": asked.seeds, "shapes": [], "shapes_dropped": {}, "first_call": calls}
-    found |= {"wanted": asked.seeds + asked.shapes + bool(asked.rounds and asked.device == "cuda"), **_place(asked)}
+    found |= {
+        "rewrites": rewrites_of(entries),
+        "wanted": asked.seeds + asked.shapes + bool(asked.rounds and asked.device == "cuda"),
+        **_place(asked),
+    }
     if asked.rounds and asked.device == "cuda":
         note(_summary(comparisons, entries) | found | {"cut": "in its times"})
         rounded = any(each.eager_tf32 != each.eager for each in comparisons)
-        times = _timed(first, own, compiled, asked, rounded=rounded)
+        times = _timed(first, own, compiled, asked, rounded=rounded, rewritten=bool(found["rewrites"]))
         found |= times | {"first_call": calls | times["first_call"]}
         comparisons.append(_comparison(first, own, compiled, asked.device, asked.seeds))
+        if "compile" in asked.beside:
+            found["first_call"] |= {"compile, warm": _again(first)}
     if asked.shapes and asked.device == "cuda":
         note(_summary(comparisons, entries) | found | {"cut": "at other shapes"})
         tried = runnable(path, _OTHER_LIMITS, _MOST_OTHER, asked.shapes, asked.device)
@@ -183,6 +189,12 @@ def _first_call(problem: Problem, compiled: Callable[..., Any], device: str) -> 
     return {"argus": _seconds(compiled, problem.inputs(0, device))}
 
 
+def _again(problem: Problem) -> float:
+    """The seconds of the first call by torch.compile, which has forgotten the model but for its caches on disk."""
+    _torch.compiler.reset()
+    return _seconds(_torch.compile(problem.model(0, "cuda")), problem.inputs(0, "cuda"))
+
+
 def _seconds(function: Callable[..., Any], inputs: list[Any]) -> float:
     torch.cuda.synchronize()
     start = perf_counter()
@@ -215,10 +227,19 @@ def _summary(comparisons: list[Comparison], entries: list[GraphEntry]) -> dict[s
     }
 
 
-def _timed(problem: Problem, own: Any, compiled: Callable[..., Any], asked: Asked, *, rounded: bool) -> Row:  # noqa: ANN401 reason: a module
+def _timed(
+    problem: Problem,
+    own: Any,  # noqa: ANN401 reason: a module
+    compiled: Callable[..., Any],
+    asked: Asked,
+    *,
+    rounded: bool,
+    rewritten: bool,
+) -> Row:
     """Times beside eager torch and what else is asked for, and what the problem takes at least.
 
-    rounded: whether eager torch without TF32 is something else than eager torch as it is.
+    rounded: whether eager torch without TF32 is something else than eager torch as it is. rewritten: whether sums were
+    rewritten, which are then measured as they were, too.
     """
     model = problem.model(0, "cuda")
     own.load_state_dict(model.state_dict())
@@ -226,6 +247,8 @@ def _timed(problem: Problem, own: Any, compiled: Callable[..., Any], asked: Aske
     inputs = problem.inputs(0, "cuda")
     if rounded:
         functions["eager without TF32"] = _in_single_precision(model)
+    if rewritten:
+        functions["argus without rewrites"] = _without_rewrites(copy.deepcopy(model))
     calls: dict[str, float] = {}
     for name in asked.beside:
         functions[name] = _torch.compile(copy.deepcopy(model), mode=_PEERS[name])
@@ -247,6 +270,15 @@ def _timed(problem: Problem, own: Any, compiled: Callable[..., Any], asked: Aske
     times = interleaved(functions, made, rounds)
     flops = counted.get_total_flops()
     return {"milliseconds": times, "rounds": rounds, "bytes": known, "flops": flops, "first_call": calls}
+
+
+def rewrites_of(entries: Iterable[GraphEntry]) -> list[str]:
+    """The rules by which sums were rewritten, once each."""
+    return sorted({rewrite.rule for entry in entries for rewrite in getattr(entry, "rewrites", ())})
+
+
+def _without_rewrites(model: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: a module
+    return _torch.compile(model, backend=argus_backend, options={"rewrites": False})
 
 
 def _in_single_precision(model: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: a module

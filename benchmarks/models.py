@@ -140,6 +140,8 @@ class Case:
             if isinstance(each, nn.BatchNorm2d):
                 nn.init.normal_(each.running_mean, std=0.1)  # pyright: ignore[reportArgumentType]  # it has one
                 nn.init.uniform_(each.running_var, 0.5, 2.0)  # pyright: ignore[reportArgumentType]  # as above
+        if isinstance(head := getattr(getattr(model, "heads", None), "head", None), nn.Linear):  # torchvision's is 0
+            nn.init.normal_(head.weight, std=head.in_features**-0.5)
         return model.to(device, dtype), torch.randn(self.shape).to(device, dtype)
 
 

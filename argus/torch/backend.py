@@ -48,6 +48,11 @@ def argus_backend(module: Any, inputs: Sequence[Any], **given: Any) -> Callable[
     def compiler(graph: Any, _: Sequence[Any]) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
         return _boxed(compiled(graph, options))
 
+    return captured(module, inputs, compiler)
+
+
+def captured(module: Any, inputs: Sequence[Any], compiler: Callable[..., Any]) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
+    """What AOTAutograd makes of a graph of dynamo's. compiler: of the graphs of aten operations, and their inputs."""
     with_own_functions(module.graph)
     module.recompile()
     made: Any = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions())

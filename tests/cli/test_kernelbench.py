@@ -15,7 +15,11 @@ from argus.cli.bench.kernelbench_runs import ahead, run
 from argus.core.diagnostic import ArgusError
 from argus.report.kernelbench import Asked, Problem, Row, merged
 from argus.runtime.processes.tickets import Tickets
-from argus.torch.kernelbench.compare import compare, compared
+from argus.torch.kernelbench.compare import (
+    _exact,  # pyright: ignore[reportPrivateUsage]  # no GPU is too small here
+    compare,
+    compared,
+)
 from argus.torch.kernelbench.problem import load, reduced, runnable
 
 PROBLEM = """
@@ -138,6 +142,33 @@ def test_a_model_is_compared_with_its_results_and_its_buffers() -> None:
 
     single = Single(2.0)
     assert compare(Single(2.0), single, single, [x]).against == "eager torch"
+
+
+def test_convolutions_that_memory_does_not_hold_are_computed_in_parts() -> None:
+    import torch  # noqa: PLC0415 reason: only tests of the comparison need it
+    from torch.utils._python_dispatch import TorchDispatchMode  # noqa: PLC0415 reason: as above
+
+    asked: list[int] = []
+    convolution: Any = torch.ops.aten.convolution.default
+
+    class Small(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401 reason: torch's
+            if func is convolution:
+                asked.append(len(args[0]))
+                if len(args[0]) > 2:
+                    raise RuntimeError("out of memory")
+            return func(*args, **(kwargs or {}))
+
+    model = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 3), torch.nn.ConvTranspose2d(3, 2, 2, stride=2))
+    x = torch.rand(37, 2, 6, 5)
+    with torch.no_grad():
+        wanted = model.double()(x.double())
+        with Small():
+            found = _exact(model, [x], 0)
+    assert found is not None
+    assert torch.equal(found[0], wanted)
+    assert asked[0] == 37
+    assert max(asked[1:]) == 2
 
 
 ROW: dict[str, Any] = {

@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
 import torch
-from torch._dynamo.backends.common import aot_autograd
 
 import argus.torch
 from argus.core.diagnostic import ArgusError
@@ -26,9 +25,8 @@ from argus.runtime.kernel_cache import build_cached, build_program_cached
 from argus.runtime.processes.tickets import Tickets
 from argus.solvers.cache import default_folder
 from argus.solvers.choice import use_solver
-from argus.torch.backend import Options, compiled
+from argus.torch.backend import Options, captured, compiled
 from argus.torch.compiled import Compiled, KernelStep
-from argus.torch.decompositions import decompositions
 from argus.torch.families import candidates
 from argus.torch.kernelbench.problem import load
 
@@ -37,6 +35,12 @@ _torch: Any = torch
 
 def prepare(path: Path, device: str) -> list[str]:
     """The names of the kernels that a problem's graphs run, each proved and built; none of operators of Argus."""
+    problem = load(path)
+    return prepare_model(lambda: (problem.model(0, device), problem.inputs(0, device)))
+
+
+def prepare_model(made: Callable[[], tuple[Any, Sequence[Any]]]) -> list[str]:
+    """The same of a model and its inputs, which are made as fake tensors."""
     found: list[str] = []
 
     def compiler(graph: Any, _: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
@@ -44,12 +48,11 @@ def prepare(path: Path, device: str) -> list[str]:
         return graph.forward
 
     def backend(module: Any, inputs: Any) -> Any:  # noqa: ANN401 reason: torch's
-        return aot_autograd(fw_compiler=compiler, decompositions=decompositions())(module, inputs)
+        return captured(module, inputs, compiler)
 
     _torch.compiler.reset()
-    problem = load(path)
     with _torch._subclasses.FakeTensorMode(), torch.no_grad():
-        model, inputs = problem.model(0, device), problem.inputs(0, device)
+        model, inputs = made()
         _torch.compile(model, backend=backend)(*inputs)
     return found
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 from attrs import frozen
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 TOLERANCE = 1e-4
@@ -17,6 +18,8 @@ _PART = 1 << 26
 """Elements that are compared at once, so that float64 copies of large results do not fill a GPU."""
 _OTHER = 1e-2
 """An error of eager torch above which float64 computes something else, as a dropout with other random numbers."""
+_BATCHES = 16
+"""Parts of a batch, of convolutions that memory does not hold at once."""
 _torch: Any = torch
 
 
@@ -89,14 +92,30 @@ def _run_copy(model: Any, inputs: list[Any], seed: int) -> list[Any]:  # noqa: A
 
 
 def _exact(model: Any, inputs: list[Any], seed: int) -> list[Any] | None:  # noqa: ANN401 reason: torch's
-    """The results in float64; None where the GPU's memory does not hold them, or the model has no float64 form."""
-    try:
-        own = copy.deepcopy(model).double()
-        return _results(own, own, [_double(each) for each in inputs], seed)
-    except RuntimeError:
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        return None
+    """The results in float64; None where the GPU's memory does not hold them, or the model has no float64 form.
+
+    Where memory does not hold what convolutions need besides, they are computed in parts of the batch.
+    """
+    for mode in (nullcontext(), _ConvolutionsInParts()):
+        try:
+            with mode:
+                own = copy.deepcopy(model).double()
+                return _results(own, own, [_double(each) for each in inputs], seed)
+        except RuntimeError:
+            own = None
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+    return None
+
+
+class _ConvolutionsInParts(TorchDispatchMode):
+    """Convolutions of a few images at a time."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401 reason: torch's
+        if func is not torch.ops.aten.convolution.default:
+            return func(*args, **(kwargs or {}))
+        x, *others = args
+        return torch.cat([func(part, *others) for part in x.split(max(1, len(x) // _BATCHES))])
 
 
 def _double(each: Any) -> Any:  # noqa: ANN401 reason: a tensor or a number

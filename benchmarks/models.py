@@ -142,7 +142,17 @@ class Case:
                 nn.init.uniform_(each.running_var, 0.5, 2.0)  # pyright: ignore[reportArgumentType]  # as above
         if isinstance(head := getattr(getattr(model, "heads", None), "head", None), nn.Linear):  # torchvision's is 0
             nn.init.normal_(head.weight, std=head.in_features**-0.5)
-        return model.to(device, dtype), torch.randn(self.shape).to(device, dtype)
+        _move(model, device, dtype)
+        return model, torch.randn(self.shape).to(device, dtype)
+
+
+def _move(model: nn.Module, device: str, dtype: torch.dtype) -> None:
+    """As `model.to`, which does not take models of fake tensors."""
+    for module in model.modules():
+        for name, each in module.named_parameters(recurse=False):
+            setattr(module, name, nn.Parameter(each.detach().to(device, dtype), requires_grad=each.requires_grad))
+        for name, each in module.named_buffers(recurse=False):
+            setattr(module, name, each.to(device, dtype if each.is_floating_point() else each.dtype))
 
 
 def _torchvision(name: str, other: Callable[[], nn.Module]) -> Callable[[], nn.Module]:

@@ -5,9 +5,12 @@ calls with full caches, the error against float64 of the first images or sequenc
 of each kind run side by side; calls are timed in one process after the other, when the first calls of all are done.
 
     models_h200.py [--seconds 140] [--models resnet50 gpt2] [--types f32 bf16] [--cpu]
+    models_h200.py --prepare FOLDER [--seconds 300]; models_h200.py --folder FOLDER
 
 Times of calls: each after the cache was overwritten, with the host's part; and in a CUDA graph. f32 is without TF32 in
-all three. --cpu: few and narrow layers, first calls and errors alone.
+all three. --cpu: few and narrow layers, first calls and errors alone. --prepare: on fake tensors, all models side by
+side, kernels are proved and built from empty caches, which are kept in a folder for a later run; torch.compile's first
+call with empty caches is then of that run. The kernels that take most of a call are listed with their times.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownLambdaType=false
@@ -34,6 +37,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FEW = 4
 """Images or sequences that are compared with float64."""
 ROUNDS = 12
+MOST_KERNELS = 8
 COLD_SECONDS = 75.0
 
 
@@ -46,6 +50,26 @@ def _first_call(torch: Any, function: Callable[..., Any], x: Any, device: str) -
     if device == "cuda":
         torch.cuda.synchronize()
     return found, time.perf_counter() - start
+
+
+def prepared(name: str, dtype: str, device: str) -> dict[str, Any]:
+    """The kernels of a model, proved and built by one process on fake tensors."""
+    torch: Any = import_module("torch")
+    models: Any = import_module("benchmarks.models")
+    ahead: Any = import_module("argus.torch.kernelbench.ahead")
+    report: Any = import_module("argus.torch.report")
+    held = import_module("argus").use_solver("z3")
+    held.__enter__()
+    cases: Mapping[str, Any] = models.CASES if device == "cuda" else models.SMALL
+
+    def made() -> tuple[Any, list[Any]]:
+        model, x = cases[name].made(device, {"f32": torch.float32, "bf16": torch.bfloat16}[dtype])
+        return model, [x]
+
+    start = time.perf_counter()
+    ahead.prepare_model(made)
+    row = {"model": name, "type": dtype, "cold": True, "argus first call": time.perf_counter() - start}
+    return row | _reported(report.report())
 
 
 def child(name: str, dtype: str, device: str, *, is_cold: bool) -> dict[str, Any]:
@@ -65,8 +89,13 @@ def child(name: str, dtype: str, device: str, *, is_cold: bool) -> dict[str, Any
         eager, _ = _first_call(torch, model, x, device)
         functions: dict[str, Callable[..., Any]] = {"eager": model}
         results: dict[str, Any] = {"eager": eager}
-        made = {"argus": torch.compile(model, backend=backend.argus_backend)}
-        made |= {"torch": torch.compile(copy.deepcopy(model))} if device == "cuda" else {}
+        made: dict[str, Any] = {}
+        if device == "cuda":
+            if not is_cold and not Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]).exists():
+                _, row["torch cold call"] = _first_call(torch, torch.compile(copy.deepcopy(model)), x, device)
+                torch.compiler.reset()
+            made["torch"] = torch.compile(copy.deepcopy(model))
+        made["argus"] = torch.compile(model, backend=backend.argus_backend)
         for each, function in made.items():
             try:
                 results[each], row[f"{each} first call"] = _first_call(torch, function, x, device)
@@ -78,7 +107,18 @@ def child(name: str, dtype: str, device: str, *, is_cold: bool) -> dict[str, Any
             row |= _errors(model, x, results)
             _wait_for_turn()
             row |= _timed(torch, functions, x) if device == "cuda" else {}
+            row |= {f"{each} kernels": _kernels(torch, functions[each], x) for each in functions if device == "cuda"}
     return row
+
+
+def _kernels(torch: Any, function: Callable[..., Any], x: Any) -> list[tuple[str, int, float]]:  # noqa: ANN401 reason: untyped
+    """Those that take most of a call: name, how often, and milliseconds in all."""
+    profiler = torch.profiler
+    with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as profiled:
+        function(x)
+        torch.cuda.synchronize()
+    found = ((each.key[:70], each.count, each.self_device_time_total / 1e3) for each in profiled.key_averages())
+    return sorted(found, key=lambda each: -each[2])[:MOST_KERNELS]
 
 
 def _wait_for_turn() -> None:
@@ -140,12 +180,12 @@ def _none(_: int) -> list[Any]:
 # -- all of them ---------------------------------------------------------------------------------------------
 
 
-def _started(name: str, dtype: str, chosen: argparse.Namespace, folder: str, *, cold: bool) -> Any:  # noqa: ANN401 reason: a process
+def _started(name: str, dtype: str, chosen: argparse.Namespace, folder: str, *, how: str = "") -> Any:  # noqa: ANN401 reason: a process
     own = {"ARGUS_CACHE_DIR": f"{folder}/argus", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor"}
     own |= {"TRITON_CACHE_DIR": f"{folder}/triton", "ARGUS_STATE_DIR": f"{folder}/state"}
     own |= {"MODELS_FOLDER": folder, "TORCHINDUCTOR_COMPILE_THREADS": "4"}
     Path(folder).mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "benchmarks.models_h200", "--child", name, dtype, *(["--cold"] if cold else [])]
+    command = [sys.executable, "-m", "benchmarks.models_h200", "--child", name, dtype, *([how] if how else [])]
     command += ["--cpu"] if chosen.cpu else []
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **own}, stdout=subprocess.PIPE, text=True)  # noqa: S603 reason: this script
 
@@ -166,15 +206,11 @@ def measured(chosen: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
     end = time.monotonic() + chosen.seconds
     pairs = [(name, dtype) for dtype in chosen.types for name in chosen.models]
     cold_end = time.monotonic() + min(chosen.seconds if chosen.cpu else COLD_SECONDS, chosen.seconds / 2)
-    begun = [_started(name, dtype, chosen, f"{folder}/{name}_{dtype}", cold=True) for name, dtype in pairs]
-    rows = [
-        _finished(process, f"{name} {dtype}, first", cold_end - time.monotonic())
-        for process, (name, dtype) in zip(begun, pairs, strict=True)
-    ]
+    rows = _begun_before(folder) if chosen.folder else _first_calls(chosen, pairs, folder, cold_end, "--cold")
     for row in rows:
         print(json.dumps(row), flush=True)
     places = {pair: Path(folder) / "_".join(pair) for pair in pairs}
-    warm = {(name, dtype): _started(name, dtype, chosen, str(places[name, dtype]), cold=False) for name, dtype in pairs}
+    warm = {(name, dtype): _started(name, dtype, chosen, str(places[name, dtype])) for name, dtype in pairs}
     left = 4.0 * len(pairs)
     while time.monotonic() < end - left and any(
         each.poll() is None and not (places[pair] / "ready").exists() for pair, each in warm.items()
@@ -185,6 +221,23 @@ def measured(chosen: argparse.Namespace, folder: str) -> list[dict[str, Any]]:
         rows.append(_finished(warm[pair], " ".join(pair), end - time.monotonic()))
         print(json.dumps(rows[-1]), flush=True)
     return rows
+
+
+def _first_calls(
+    chosen: argparse.Namespace, pairs: list[tuple[str, str]], folder: str, end: float, how: str
+) -> list[dict[str, Any]]:
+    """Of all models side by side, with empty caches."""
+    begun = [_started(name, dtype, chosen, f"{folder}/{name}_{dtype}", how=how) for name, dtype in pairs]
+    return [
+        _finished(process, f"{name} {dtype}, first", end - time.monotonic())
+        for process, (name, dtype) in zip(begun, pairs, strict=True)
+    ]
+
+
+def _begun_before(folder: str) -> list[dict[str, Any]]:
+    """The rows that --prepare has left."""
+    place = Path(folder) / "prepared.json"
+    return json.loads(place.read_text(encoding="utf-8")) if place.is_file() else []
 
 
 HEAD = (
@@ -203,12 +256,18 @@ def table(rows: list[dict[str, Any]]) -> str:
         elif not each["cold"]:
             before = first.get((each["model"], each["type"]), {})
             lines.append(_line(each, before))
+    for each in rows:
+        for name in ("argus", "eager", "torch"):
+            for kernel, count, spent in each.get(f"{name} kernels", ()):
+                lines.append(f"{each['model']} {each['type']} {name}: {spent:8.3f} ms in {count:4} {kernel}")
     return "\n".join(lines)
 
 
 def _line(row: Mapping[str, Any], cold: Mapping[str, Any]) -> str:
     def of(times: Mapping[str, float]) -> str:
         return " ".join(f"{times.get(name, float('nan')):7.3f}" for name in ("argus", "eager", "torch"))
+
+    cold = {"torch first call": row.get("torch cold call", float("nan"))} | dict(cold)
 
     def firsts(row: Mapping[str, Any]) -> str:
         found = (row.get(name, float("nan")) for name in ("argus first call", "proofs", "torch first call"))
@@ -230,15 +289,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--cold", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--ahead", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--prepare", type=Path, help="prove and build the kernels, in this folder, and end")
+    parser.add_argument("--folder", type=Path, help="of an earlier --prepare")
     chosen = parser.parse_args(arguments)
     if chosen.child is not None:
         name, dtype = chosen.child
-        print(json.dumps(child(name, dtype, "cpu" if chosen.cpu else "cuda", is_cold=chosen.cold)))
+        device = "cpu" if chosen.cpu else "cuda"
+        row = prepared(name, dtype, device) if chosen.ahead else child(name, dtype, device, is_cold=chosen.cold)
+        print(json.dumps(row))
         return 0
     models: Any = import_module("benchmarks.models")
     chosen.models = chosen.models or list(models.SMALL if chosen.cpu else models.CASES)
+    if chosen.prepare:
+        pairs = [(name, dtype) for dtype in chosen.types for name in chosen.models]
+        rows = _first_calls(chosen, pairs, str(chosen.prepare), time.monotonic() + chosen.seconds, "--ahead")
+        (chosen.prepare / "prepared.json").write_text(json.dumps(rows), encoding="utf-8")
+        print("\n".join(map(json.dumps, rows)))
+        return 0
     with tempfile.TemporaryDirectory() as folder:
-        rows = measured(chosen, folder)
+        rows = measured(chosen, str(chosen.folder or folder))
     print(table(rows))
     out = os.environ.get("OUT")
     if out:

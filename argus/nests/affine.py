@@ -13,7 +13,7 @@ from typing import Any
 
 from argus.core import algebra
 from argus.core.index import And, Bin, Cmp, Cond, Const, Index, Node, Not, Or, Sum, Sym, Symbol
-from argus.core.walk import fold, substitute, symbols
+from argus.core.walk import fold, substitute, symbols, topological
 from argus.nests.nest import Axis
 
 Extents = Mapping[Symbol, Index]
@@ -40,6 +40,11 @@ def strides_of(shape: Sequence[Index]) -> tuple[Index, ...]:
 def flattened(index: Sequence[Index], shape: Sequence[Index]) -> Index:
     """The row-major number of the element at these coordinates."""
     return recombined(algebra.add(0, *(algebra.mul(i, s) for i, s in zip(index, strides_of(shape), strict=True))))
+
+
+def is_scattered(index: Sequence[Index], shape: Sequence[Index]) -> bool:
+    """Whether a coordinate runs through a dense tensor with more than one stride, as joined heads of attention do."""
+    return any(isinstance(each, Bin) and each.op in ("//", "%") for each in topological((flattened(index, shape),)))
 
 
 def recombined(number: Index) -> Index:

@@ -15,7 +15,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch.nn import attention
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.torch.captured import with_own_functions
+from argus.torch.captured import own_attention_in_functions, with_own_functions
 from argus.torch.compiled import Compiled
 from argus.torch.decompositions import decompositions
 from argus.torch.planner import PROOF_SECONDS, Planner
@@ -56,7 +56,7 @@ def captured(module: Any, inputs: Sequence[Any], compiler: Callable[..., Any]) -
     with_own_functions(module.graph)
     module.recompile()
     made: Any = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions())
-    with _attention_of(inputs):
+    with _attention_of(inputs), own_attention_in_functions():
         return made(module, inputs)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from math import sqrt
 from typing import Any
 
@@ -15,6 +16,8 @@ from argus.torch.calls import CALLS, dropout
 from argus.torch.calls import attention as own_attention
 
 F: Any = functional
+_ATTENTION = F.scaled_dot_product_attention
+"""Torch's own."""
 _AXES = 4
 
 
@@ -25,10 +28,20 @@ def with_own_functions(graph: Any) -> None:  # noqa: ANN401 reason: a graph of t
             continue
         if node.target is functional.dropout:
             _with_own_dropout(node)
-        elif node.target is F.scaled_dot_product_attention:
+        elif node.target is _ATTENTION:
             node.target = attention
         elif node.target is F.cross_entropy:
             node.target = cross_entropy
+
+
+@contextmanager
+def own_attention_in_functions() -> Generator[None]:
+    """Meanwhile functions of torch that call its attention, as that of several heads does, call the one below."""
+    F.scaled_dot_product_attention = attention
+    try:
+        yield
+    finally:
+        F.scaled_dot_product_attention = _ATTENTION
 
 
 def _with_own_dropout(node: Any) -> None:  # noqa: ANN401 reason: a node
@@ -55,9 +68,7 @@ def attention(
     for them. With dropout, and under autocast, it is torch's.
     """
     if dropout_p or torch.is_autocast_enabled(query.device.type):
-        return F.scaled_dot_product_attention(
-            query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
-        )
+        return _ATTENTION(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     if attn_mask is None and _has_kernel(query, key, value, is_causal, enable_gqa):
         found: Any = own_attention(*map(_in_rows, (query, key, value)), causal=is_causal, scale=scale)
         return found

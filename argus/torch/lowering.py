@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 from torch.fx.node import map_aggregate
 
 from argus.core.index import Const, Index, Symbol
-from argus.nests.affine import Extents, product_of
+from argus.nests.affine import Extents, is_scattered, product_of
 from argus.nests.nest import Axis, Expr, Nest, Read, TensorType
 from argus.nests.rewrite import reads
 from argus.torch.devices import COPIES, apart, constant_of, device_of, tensors_of
@@ -341,22 +341,23 @@ class _Call:
         raise NotCovered(f"an operand {arg!r}")
 
     def is_dense(self, arg: object, *, turned: bool = False) -> bool:
-        found = arg.meta.get("val") if isinstance(arg, torch.fx.Node) else None
-        if not isinstance(found, torch.Tensor) or found.storage_offset() != 0:
-            return False
-        return found.is_contiguous() or (turned and found.mT.is_contiguous())
+        found: Any = arg.meta.get("val") if isinstance(arg, torch.fx.Node) else None
+        whole = isinstance(found, torch.Tensor) and found.storage_offset() == 0
+        return whole and (found.is_contiguous() or (turned and found.mT.is_contiguous()))
 
     def operand(self, arg: object) -> Value:
         value = self.value(arg)
-        return self._in_memory(arg, value) if isinstance(arg, torch.fx.Node) else value
+        return self._in_memory(arg, value, strided=True) if isinstance(arg, torch.fx.Node) else value
 
-    def _in_memory(self, arg: Any, value: Value) -> Value:  # noqa: ANN401 reason: a node
-        """The value, in memory unless it is a view of what is."""
+    def _in_memory(self, arg: Any, value: Value, *, strided: bool = False) -> Value:  # noqa: ANN401 reason: a node
+        """The value, in memory unless it is a view of what is; strided: in which each axis has one stride."""
         found = self.probe(value)
-        if (isinstance(found, Read) and found.outside is None) or not reads(found):
-            return value
-        self.graph.store(arg)
-        return cast(Value, self.graph.values[arg])
+        copied = bool(reads(found))
+        if isinstance(found, Read) and found.outside is None:
+            copied = strided and is_scattered(found.index, self.graph.types[found.tensor].shape)
+        if copied:
+            self.graph.store(arg)
+        return cast(Value, self.graph.values[arg]) if copied else value
 
     def probe(self, value: Value) -> Expr:
         """The element at new axes."""

@@ -80,3 +80,26 @@ def test_in_a_graph_nothing_is_left_to_eager_torch(name: str) -> None:
     entry = argus.torch.report()[-1]
     assert not entry.eager
     assert list(entry.operators) == (["argus.attention.default"] if name == "heads of 64" else [])
+
+
+class _Joined(torch.nn.Module):
+    """Attention of several heads, which calls torch's attention within one function of the captured graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = torch.nn.MultiheadAttention(128, 2, batch_first=True, dtype=torch.bfloat16).eval()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.attention(x, x, x, need_weights=False)[0]
+
+
+@pytest.mark.nightly
+def test_attention_within_a_function_of_torch_is_that_of_argus() -> None:
+    x = torch.randn(1, 8, 128, dtype=torch.bfloat16)
+    module = _Joined()
+    made: Callable[..., Any] = T.compile(module, backend="argus", fullgraph=True)
+    with torch.no_grad():
+        assert torch.allclose(made(x).float(), module(x).float(), atol=2e-2)
+    entry = argus.torch.report()[-1]
+    assert (entry.eager, entry.operators) == ((), ("argus.attention.default",))
+    assert F.scaled_dot_product_attention.__module__ != attention.__module__  # torch's again

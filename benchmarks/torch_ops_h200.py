@@ -88,9 +88,8 @@ def cases(device: str) -> dict[str, Callable[[], Case]]:
 
     def grouped() -> Case:
         ends = [tokens * each // experts for each in range(experts + 1)]
-        return Case(
-            argus.grouped_matmul, (normal(tokens, extent), normal(experts, extent, 64), integers(*ends)), (0, 1)
-        )
+        given = normal(tokens, extent), normal(experts, extent, 64), integers(*ends)
+        return Case(argus.grouped_matmul, given, (0, 1))
 
     def heads(**options: Any) -> Case:  # noqa: ANN401 reason: the operator's
         call = partial(argus.attention, **options)
@@ -321,7 +320,7 @@ def checked_by(device: str, name: str) -> tuple[bool, str]:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 warnings.filterwarnings("ignore", module=r"torch\._inductor")  # about the GPU, not about operators
-                warnings.filterwarnings("ignore", "The CUDA Graph is empty")  # the one that torch keeps its memory by
+                warnings.filterwarnings("ignore", "The CUDA Graph is empty")  # by which torch keeps its own memory
                 for kind in (DeprecationWarning, FutureWarning):
                     warnings.filterwarnings("ignore", category=kind, module=r"torch\.")  # of torch in torch
                 check(case, device)

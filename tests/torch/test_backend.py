@@ -207,7 +207,8 @@ COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("name", COMPARED)
 def test_integers_that_f32_makes_equal_differ(name: str) -> None:
     x = torch.full((64,), 1 << 24)
-    assert agrees(COMPARED[name], x, x + 1).eager
+    found = agrees(COMPARED[name], x, x + 1)
+    assert found.kernels or found.eager
 
 
 @pytest.mark.nightly

@@ -88,6 +88,38 @@ def test_right_is_within_twice_the_error_of_eager_torch() -> None:
     assert not compared(eager, eager, exact).trivial
 
 
+def test_integers_are_right_only_if_they_are_equal() -> None:
+    import torch  # noqa: PLC0415 reason: only tests of the comparison need it
+
+    places = torch.tensor([7, 200000])
+    assert compared(places, places, places).right
+    assert not compared(places + torch.tensor([0, 1]), places, places).right
+    assert not compared(places, places.int(), places).right
+
+
+def test_what_a_run_does_to_its_inputs_reaches_no_other_run() -> None:
+    import torch  # noqa: PLC0415 reason: only tests of the comparison need it
+
+    class InPlace(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.mul_(2)
+
+    class Half(InPlace):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.mul_(0.5)
+
+    x = torch.tensor([3.0, 5.0])
+    assert compare(InPlace(), (own := InPlace()), own, [x]).right
+    assert not compare(InPlace(), (own := Half()), own, [x]).right
+    assert torch.equal(x, torch.tensor([3.0, 5.0]))
+
+    class Short(InPlace):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x * 2).half()
+
+    assert not compare(InPlace(), (own := Short()), own, [x]).right
+
+
 def test_sizes_that_are_left_out_are_said(tmp_path: Path) -> None:
     path = checkout(tmp_path) / "KernelBench" / "level1" / "2_Other.py"
     found = runnable(path, (16, 24, 32), elements=40, wanted=2)
@@ -242,6 +274,21 @@ def test_problems_are_proved_and_right_in_processes_of_their_own(
         assert found["ahead"]["seconds"] > 0
     assert [each.name for each in (tmp_path / "cache").iterdir()] == ["kernels"]
     assert list((tmp_path / "cache" / "kernels").glob("*/verdict-*.json"))
+
+
+@pytest.mark.nightly
+def test_a_model_with_code_between_its_graphs_is_proved_in_part(tmp_path: Path) -> None:
+    (chosen,) = problems(checkout(tmp_path), (1,), ["10"])
+    text = PROBLEM.replace(
+        "return torch.relu(x)", "x = torch.relu(x)\n        torch._dynamo.graph_break()\n        return x"
+    )
+    Path(chosen.path).write_text(text, encoding="utf-8")
+    (found,) = run(*asked_in(tmp_path, Asked((chosen,), device="cpu", seeds=1, shapes=0)))
+    assert found["error"] == ""
+    assert found["right"]
+    assert not found["proved"]
+    assert found["breaks"]
+    assert "between its graphs" in line(found)
 
 
 WRITES = """

@@ -179,6 +179,8 @@ def line(row: Row) -> str:
         parts.append(f"{len(row['shapes'])} other shapes, not at {', '.join(row['shapes_dropped'])}")
     if row.get("cut"):
         parts.append(f"{len(row['errors'])} comparisons of {row['wanted']}: {row['cut']}")
+    if row.get("breaks"):
+        parts.append("Python's code between its graphs")
     if row["eager"]:
         parts.append("eager torch: " + "; ".join(f"{name} ({why})" for name, why in row["eager"].items()))
     return f"{start} {', '.join(parts)}"

@@ -95,6 +95,8 @@ def _row(each: Named, asked: Asked, write: Callable[[Row], None]) -> Row:
     """What is found of a problem. write: takes what is found so far."""
     start = perf_counter()
     argus.torch.clear_report()
+    breaks = _torch._dynamo.utils.counters["graph_break"]
+    breaks.clear()
     parts: list[Row] = []
 
     def note(part: Row) -> None:
@@ -106,6 +108,8 @@ def _row(each: Named, asked: Asked, write: Callable[[Row], None]) -> Row:
     except Exception as problem:  # noqa: BLE001 reason: the problem's code is the checkout's, and the others are run
         said = f"{type(problem).__name__}: {str(problem)[:300]}"
         found = parts[-1] | {"cut": said} if parts else {"error": said}
+    if breaks:  # between its graphs, the model's code is Python's and eager torch's
+        found |= {"breaks": sorted(breaks), "proved": False}
     known = Tickets(Path(asked.folder)).read(ahead_of(each))
     return found | {"ahead": known, "seconds": round(perf_counter() - start, 2)}
 

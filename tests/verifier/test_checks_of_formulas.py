@@ -93,12 +93,23 @@ def patched(module: object, name: str, by: object) -> Patch:
     return lambda patch: patch.setattr(module, name, by)
 
 
+def one_remainder(*bounds: int) -> range:
+    """`range`, from 0 of one number alone."""
+    return range(*bounds) if len(bounds) > 1 else range(1)
+
+
 RULES: dict[str, tuple[str, Patch, tuple[Edit, ...], Patch]] = {
     "cases of remainders": (
         "formula_in_cases_of_remainders",
         patched(equality_claims, "equal_by_residues", unequal),
         (("(y % 2 + 2 * e,)", "(1 - y % 2 + 2 * e,)"),),
         patched(residues, "_equal", equal),
+    ),
+    "each of the remainders": (
+        "formula_in_cases_of_remainders",
+        patched(equality_claims, "equal_by_residues", unequal),
+        (("(y % 2 + 2 * e,)", "(2 * e,)"),),
+        lambda patch: patch.setattr(residues, "range", one_remainder, raising=False),
     ),
     "places of extrema": (
         "formula_arg_max_in_64_bits",

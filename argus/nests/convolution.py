@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -71,6 +72,15 @@ class Taps:
     def reach(self) -> int:
         """The shift of the last tap of a window."""
         return self.pace * (self.window - 1) // self.step
+
+    @property
+    def falls(self) -> bool:
+        """Whether a window is in the order of the filter's taps, the first of which reads the last input."""
+        return self.transposed and self.classes == 1
+
+    def moved(self, place: Any) -> Any:  # noqa: ANN401 reason: an integer of a kernel
+        """How far the input at a place of a window lies behind the window's first input."""
+        return self.pace * (self.window - 1 - place) if self.falls else self.pace * place
 
     def shift(self, tap: int, of_class: int) -> int | None:
         """The place, from `step` times a window's number on, that a tap reads; None where a class has no such tap."""

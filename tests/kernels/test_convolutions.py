@@ -155,7 +155,7 @@ def test_a_product_of_matrices_is_no_convolution() -> None:
 
 
 EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
-    "a tap off by one": ("padded", shifted, ("moved = [axis.pace * t for", "moved = [axis.pace * t + 1 for")),
+    "a tap off by one": ("padded", shifted, ("moved = [axis.moved(t) for", "moved = [axis.moved(t) + 1 for")),
     "padded by one less": ("padded", shifted, ("a.step * i + p - a.lead for", "a.step * i + p - a.lead + 1 for")),
     "without steps": ("steps and gaps", shifted, ("a.step * i + p - a.lead for", "i + p - a.lead for")),
     "another phase": ("steps and gaps", shifted, ("(m % axis.step if", "((m + 1) % axis.step if")),
@@ -163,8 +163,8 @@ EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
         "gaps",
         shifted,
         (
-            "axis.pace * t for axis, t in zip(conv.axes, window",
-            "(axis.pace + 1) * t for axis, t in zip(conv.axes, window",
+            "axis.moved(t) for axis, t in zip(conv.axes, window",
+            "axis.moved(t) + t for axis, t in zip(conv.axes, window",
         ),
     ),
     "channels of the group before": (
@@ -180,7 +180,7 @@ EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
     "not flipped": (
         "transposed",
         shifted,
-        ("place = of_class + axis.pad - axis.stride", "place = axis.reach - of_class - axis.pad + axis.stride"),
+        ("if not axis.transposed or axis.falls:", "if not axis.transposed:"),
     ),
     "taps of the other class": (
         "transposed steps",

@@ -52,6 +52,7 @@ CASES: dict[str, tuple[Convolution, Direct]] = {
     "many taps": (of(Taps(3), Taps(5), Taps(9)), Direct(4, 4, 2)),
     "groups": (of(Taps(3, pad=1), Taps(3), groups=4), Direct(4, 4, 2)),
     "transposed": (of(turned(3), turned(3, pad=1)), Direct(4, 4, 2)),
+    "transposed, three axes": (of(turned(3, pad=1), turned(3), turned(2)), Direct(4, 4, 2)),
     "transposed steps": (of(turned(3, 2, pad=1), turned(4, 2, pad=1)), Direct(4, 2, 2)),
     "transposed steps, three axes": (of(*[turned(3, 2, pad=1)] * 3), Direct(4, 2, 2)),
     "transposed steps and gaps": (of(turned(3, 2, 2, 1)), Direct(8, 1, 2)),
@@ -218,7 +219,7 @@ EDITS: dict[str, tuple[str, tuple[str, str]]] = {
     "rows of the other class": ("transposed steps", ("eq(r % rows, a1)", "eq((r + 1) % rows, a1)")),
     "a window that begins later": (
         "transposed steps and gaps, three axes",
-        ("t * axis.pace - axis.lead", "t * axis.pace"),
+        ("axis.moved(t) - axis.lead", "axis.moved(t)"),
     ),
 }
 

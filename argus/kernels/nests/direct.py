@@ -235,4 +235,4 @@ def _outer(axis: Taps, y: Int, t: Int) -> Any:  # noqa: ANN401 reason: an intege
     """The coordinate that output y reads at place t of its window."""
     if not axis.transposed:
         return axis.stride * y + axis.dilation * t - axis.pad
-    return y // axis.classes + t * axis.pace - axis.lead
+    return y // axis.classes + axis.moved(t) - axis.lead

@@ -201,7 +201,7 @@ def _digits(number: Int, extents: Sequence[int]) -> tuple[Int, ...]:
 
 def tap_of(axis: Taps, t: Int, of_class: Int) -> Int:
     """The tap of a filter at a place of the window, for a class of outputs; -1 if there is none."""
-    if not axis.transposed:
+    if not axis.transposed or axis.falls:
         return t
     place = of_class + axis.pad - axis.stride * (axis.pace * t // axis.step - axis.lead)
     if axis.dilation == 1:
@@ -306,7 +306,7 @@ def _multiply(cfg: Shifted, mm: Any, ring: Ring, slot: Any, wg: Int, sums: Any, 
 def _sources(conv: Convolution, tap: Int, z: Int, rows: Sequence[Int]) -> tuple[Int, tuple[Int, ...], Int]:
     """The matrix of filters of a tap, the matrix of inputs of a row of outputs, and its first row for output 0."""
     window = _digits(tap, tuple(axis.window for axis in conv.axes))
-    moved = [axis.pace * t for axis, t in zip(conv.axes, window, strict=True)]
+    moved = [axis.moved(t) for axis, t in zip(conv.axes, window, strict=True)]
     phase: Any = 0
     for axis, m in zip(conv.axes, moved, strict=True):
         phase = phase * axis.phases + (m % axis.step if axis.phases > 1 else 0)

@@ -45,9 +45,12 @@ def telescoped(variable: Symbol, bound: Index, body: Poly, replace: Replace) -> 
 
 
 def _unshifted(variable: Symbol, of: Poly, replace: Replace) -> tuple[Poly, int]:
-    """(f, n) with f(variable + n) as the polynomial: f is the same for all of its shifts by numbers."""
+    """(f, n) with f(variable + n) as the polynomial: f is the same for all of its shifts by numbers.
+
+    Not of a variable with a range of its own, which tests of a shifted one would be decided by.
+    """
     found = shift((of,), variable)
-    if found is None:
+    if found is None or variable.low is not None or variable.high is not None:
         return of, 0
     by = found[0] * linear_terms(found[1])[1]
     return replace(of, {variable: algebra.sub(algebra.sym(variable), by)}), by

@@ -43,12 +43,13 @@ from argus.core.values.atoms import (
     single,
 )
 from argus.core.values.ends import clipped, end, lesser, of_maximum, rounded, unclipped
+from argus.core.values.exchanging import by_quotients, exchanged, of_quotients
 from argus.core.values.literals import folded, literals, remainder, rewritten, rounded_by
 from argus.core.values.meeting import before, over_iterations
 from argus.core.values.nested_tests import divided
 from argus.core.values.opaque import opaque
 from argus.core.values.places import limit as limit_of
-from argus.core.values.places import moved, point_of, share_a_place, shift, turned, unused
+from argus.core.values.places import moved, point_of, shift, turned, unused
 from argus.core.values.strides import divided as divided_coordinates
 from argus.core.values.strides import is_multiple, stride, times
 from argus.core.values.telescoping import telescoped
@@ -222,28 +223,15 @@ def _sum_prefix(variable: Symbol, bound: Index, inner: Monomial) -> Poly:
                 prefix(variable, lesser(0, limit[1]), body, product=False),
             )
             return below if limit[0] else polys.sub(prefix(variable, bound, body, product=False), below)
-    return _exchanged(variable, bound, inner, shifted=False) or _prefix_atom(
-        variable, bound, polys.of_monomial(inner), product=False
+        quotients = by_quotients(variable, bound, pair[0], body, prefix, replace)
+        if quotients is not None:
+            return quotients
+    body = polys.of_monomial(inner)
+    return (
+        exchanged(variable, bound, inner, prefix, replace, shifted=False)
+        or of_quotients(variable, bound, body, prefix, replace)
+        or _prefix_atom(variable, bound, body, product=False)
     )
-
-
-def _exchanged(variable: Symbol, bound: Index, inner: Monomial, *, shifted: bool) -> Poly | None:
-    """A sum of sums whose inner range is free of the outer variable: the order is that of the ranges' forms.
-
-    Where no coordinate names both variables, their ranges are compared as shifted.
-    """
-    for pair in inner:
-        atom, exponent = pair
-        if not isinstance(atom, Prefix) or atom.product or exponent != 1 or variable in symbols(atom.bound):
-            continue
-        rest = tuple(other for other in inner if other is not pair)
-        if atom.bound.digest >= bound.digest or share_a_place(atom.body, variable, atom.variable) is shifted:
-            return None
-        outside = polys.of_monomial(rest)
-        fresh = unused(atom.free | atom.body.free | outside.free | symbols(bound) | {variable})
-        body = polys.mul(replace(atom.body, {atom.variable: algebra.sym(fresh)}), outside)
-        return prefix(fresh, atom.bound, prefix(variable, bound, body, product=False), product=False)
-    return None
 
 
 def _prefix_atom(variable: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly:
@@ -306,8 +294,10 @@ def _from_start(name: Symbol, bound: Index, body: Poly, *, product: bool, whole:
             return _product_prefix(name, bound, body)
     elif not whole and (not one or any(name not in atom.free for atom, _ in body.terms[0][0])):
         return prefix(name, bound, body, product=False)
-    elif alone is not None and one and (found := _exchanged(name, bound, alone[0], shifted=True)) is not None:
-        return found
+    elif alone is not None and one:
+        found = exchanged(name, bound, alone[0], prefix, replace, shifted=True)
+        if found is not None:
+            return found
     return of_atom(prefix_atom(name, bound, body, product=product))
 
 

@@ -1,0 +1,133 @@
+"""Sums of sums in one order, and sums over the numbers with one remainder as sums over their quotients.
+
+Each is an identity of all bodies; the sums that it is made of are the caller's, in normal form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from argus.core import algebra
+from argus.core.algebra.integers import linear_terms
+from argus.core.index import Bin, Const, Index, Symbol
+from argus.core.values import polynomial as polys
+from argus.core.values.atoms import ONE, Holds, Monomial, Poly, Prefix, of_atom
+from argus.core.values.ends import greater, lesser
+from argus.core.values.literals import remainder
+from argus.core.values.places import coordinates, share_a_place, unused
+from argus.core.values.strides import stride
+from argus.core.walk import symbols
+
+_INNER, _OUTER = Symbol("inner#", "fresh"), Symbol("outer#", "fresh")
+"""In place of the variables of two sums."""
+_FEW = 8
+"""Remainders over which a sum is spelled out, at most."""
+
+
+class SumOf(Protocol):
+    """The sum of a body over [0, bound), in normal form."""
+
+    def __call__(self, variable: Symbol, bound: Index, body: Poly, *, product: bool) -> Poly: ...
+
+
+class Replace(Protocol):
+    """A polynomial with symbols replaced, in normal form."""
+
+    def __call__(self, value: Poly, names: Mapping[Symbol, Index]) -> Poly: ...
+
+
+def exchanged(
+    variable: Symbol, bound: Index, inner: Monomial, sum_of: SumOf, replace: Replace, *, shifted: bool
+) -> Poly | None:
+    """A sum of sums whose inner range is free of the outer variable: the order is that of the ranges' forms.
+
+    Of equal ranges it is that of the bodies, with one variable inside and with the other. Where no coordinate names
+    both variables, their ranges are compared as shifted.
+    """
+    for pair in inner:
+        atom, exponent = pair
+        if not isinstance(atom, Prefix) or atom.product or exponent != 1 or variable in symbols(atom.bound):
+            continue
+        rest = tuple(other for other in inner if other is not pair)
+        if atom.bound.digest > bound.digest or share_a_place(atom.body, variable, atom.variable) is shifted:
+            return None
+        outside = polys.of_monomial(rest)
+        fresh = unused(atom.free | atom.body.free | outside.free | symbols(bound) | {variable})
+        body = polys.mul(replace(atom.body, {atom.variable: algebra.sym(fresh)}), outside)
+        if atom.bound is bound and _order_of(body, fresh, variable, replace) >= _order_of(
+            body, variable, fresh, replace
+        ):
+            return None
+        return sum_of(fresh, atom.bound, sum_of(variable, bound, body, product=False), product=False)
+    return None
+
+
+def _order_of(body: Poly, inner: Symbol, outer: Symbol, replace: Replace) -> bytes:
+    """By which the order of two variables of equal ranges is decided."""
+    return replace(body, {inner: algebra.sym(_INNER), outer: algebra.sym(_OUTER)}).digest
+
+
+def by_quotients(
+    variable: Symbol, bound: Index, test: Holds, body: Poly, sum_of: SumOf, replace: Replace
+) -> Poly | None:
+    """The sum of a body over the numbers below a bound with one remainder, as one over their quotients.
+
+    The sum of f(v // 2) over the even v below b is that of f(i) over all i below the half of b, rounded up. None for
+    other tests, and for a body that then names multiples of the quotient.
+    """
+    found = remainder(variable, of_atom(test))
+    if found is None or found[3] is not ONE:
+        return None
+    shift, divisor, rest, _ = found
+    return _over_quotients(variable, bound, body, divisor, algebra.sub(rest, shift), sum_of, replace)
+
+
+def of_quotients(variable: Symbol, bound: Index, body: Poly, sum_of: SumOf, replace: Replace) -> Poly | None:
+    """The sum over [0, bound) of a body that names quotients of the variable alone, as sums over these.
+
+    The sum of f(v // 2) is that of f(i) over the even v and over the odd ones.
+    """
+    divisor = _divisor(variable, body)
+    if divisor is None:
+        return None
+    parts = [_over_quotients(variable, bound, body, divisor, algebra.const(r), sum_of, replace) for r in range(divisor)]
+    known = [each for each in parts if each is not None]
+    return polys.add(*known) if len(known) == divisor else None
+
+
+def _over_quotients(
+    variable: Symbol, bound: Index, body: Poly, divisor: int, first: Index, sum_of: SumOf, replace: Replace
+) -> Poly | None:
+    """The sum over the numbers divisor * i + first."""
+    quotient = unused(body.free | symbols(bound, first) | {variable})
+    here = replace(body, {variable: algebra.add(algebra.mul(algebra.sym(quotient), divisor), first)})
+    if stride((here,), quotient) != 1:
+        return None
+    ends = (_above(algebra.sub(each, first), divisor) for each in (bound, algebra.const(0)))
+    return polys.sub(*(sum_of(quotient, each, here, product=False) for each in ends))
+
+
+def _divisor(variable: Symbol, body: Poly) -> int | None:
+    """The number by which each coordinate divides the variable, if none names it otherwise and no test does."""
+    if any(isinstance(atom, Holds) and variable in atom.free for m, _ in body.terms for atom, _ in m):
+        return None
+    found = set[int]()
+    for index in coordinates((body,), variable):
+        named = [(atom, factor) for atom, factor in linear_terms(index)[0] if variable in symbols(atom)]
+        match named:
+            case []:
+                pass
+            case [(Bin(op="//", right=Const(value=divisor)), 1)]:
+                found.add(divisor)
+            case _:
+                return None
+    return found.pop() if len(found) == 1 and 1 < max(found) <= _FEW else None
+
+
+def _above(end: Index, divisor: int) -> Index:
+    """The least i with divisor * i at least the end."""
+    for op, join in (("min", lesser), ("max", greater)):
+        if isinstance(end, Bin) and end.op == op:
+            return join(_above(end.left, divisor), _above(end.right, divisor))
+    return algebra.floordiv(algebra.add(end, divisor - 1), divisor)

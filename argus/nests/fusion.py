@@ -90,14 +90,17 @@ def live(nests: Sequence[Nest], kept: Collection[str]) -> list[Nest]:
 
 
 def within(producer: Nest, reader: Nest) -> Nest | None:
+    """The same as `inlined`, but for a reduction that would be computed once for each step of another one."""
+    return None if _computes_again(producer, reader) else inlined(producer, reader)
+
+
+def inlined(producer: Nest, reader: Nest) -> Nest | None:
     """The reader, which computes what it read of the producer; None where it reads beyond the producer's extents."""
     if any(each.tensor == producer.output and each.outside is not None for each in reads(reader.body)):
         return None
-    if _computes_again(producer, reader):
-        return None
     made: dict[Read, Expr] = {}
 
-    def inlined(read: Read) -> Expr:
+    def element(read: Read) -> Expr:
         if read.tensor != producer.output:
             return read
         if read not in made:
@@ -105,7 +108,7 @@ def within(producer: Nest, reader: Nest) -> Nest | None:
             made[read] = placed(producer.body, places)
         return made[read]
 
-    return evolve(reader, body=with_reads(reader.body, inlined))
+    return evolve(reader, body=with_reads(reader.body, element))
 
 
 def _computes_again(producer: Nest, reader: Nest) -> bool:

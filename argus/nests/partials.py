@@ -18,8 +18,8 @@ from argus.core.index import Const, Index, Symbol
 from argus.core.target import LARGEST_SIZE
 from argus.core.walk import symbols
 from argus.nests.affine import computed, product_of
-from argus.nests.nest import Apply, Axis, Convert, Coordinate, Expr, Nest, Read, Reduce, Select
-from argus.nests.rewrite import indices, placed, reads, reductions
+from argus.nests.nest import Apply, Axis, Coordinate, Expr, Nest, Read, Reduce
+from argus.nests.rewrite import indices, placed, reads, reductions, with_reduction
 
 LONGEST_PART, SHORTEST_PART = 1 << 14, 1 << 10
 """Elements of a part that an axis is cut into."""
@@ -96,7 +96,7 @@ def in_parts(nest: Nest, values: Values, *, always: bool = False) -> tuple[Nest,
     name = f"{nest.output}_parts"
     partial = Nest(name, "f32", (*kept, *parts.outer), Reduce(of.op, parts.inner, placed(of.body, parts.places)))
     total = Reduce(of.op, parts.outer, _result(partial))
-    return partial, Nest(nest.output, nest.dtype, nest.domain, _with(nest.body, of, total))
+    return partial, Nest(nest.output, nest.dtype, nest.domain, with_reduction(nest.body, of, total))
 
 
 def _kept(nest: Nest, of: Reduce) -> tuple[Axis, ...]:
@@ -104,21 +104,6 @@ def _kept(nest: Nest, of: Reduce) -> tuple[Axis, ...]:
     parts = (*indices(of.body), *(index for each in reads(of.body) for index in each.index))
     named = {symbol for part in parts for symbol in symbols(part)}
     return tuple(axis for axis in nest.domain if axis.symbol in named)
-
-
-def _with(expr: Expr, old: Reduce, new: Expr) -> Expr:
-    """The expression with a reduction, which is in no test and in no other reduction, replaced."""
-    match expr:
-        case Reduce():
-            return new if expr == old else expr
-        case Apply(op=op, args=args):
-            return Apply(op, tuple(_with(each, old, new) for each in args))
-        case Convert(dtype=dtype, arg=arg):
-            return Convert(dtype, _with(arg, old, new))
-        case Select(test=test, then=then, other=other):
-            return Select(test, _with(then, old, new), _with(other, old, new))
-        case _:
-            return expr
 
 
 def _result(nest: Nest) -> Read:

@@ -106,6 +106,21 @@ def with_axes(expr: Expr, of: Callable[[tuple[Axis, ...]], tuple[Axis, ...]]) ->
     return _Rebuilder({}, lambda read: read, of).of(expr)
 
 
+def with_reduction(expr: Expr, old: Reduce, new: Expr) -> Expr:
+    """The expression with a reduction, which is in no test and in no other reduction, replaced."""
+    match expr:
+        case Reduce():
+            return new if expr == old else expr
+        case Apply(op=op, args=args):
+            return Apply(op, tuple(with_reduction(each, old, new) for each in args))
+        case Convert(dtype=dtype, arg=arg):
+            return Convert(dtype, with_reduction(arg, old, new))
+        case Select(test=test, then=then, other=other):
+            return Select(test, with_reduction(then, old, new), with_reduction(other, old, new))
+        case _:
+            return expr
+
+
 def indices(*roots: Expr) -> list[Node]:
     """The coordinates that are values, the conditions on coordinates, and the extents of reductions' axes."""
     found: list[Node] = []

@@ -20,6 +20,7 @@ from argus.torch.compiled import Compiled
 from argus.torch.decompositions import decompositions
 from argus.torch.planner import PROOF_SECONDS, Planner
 from argus.torch.report import EagerEntry, GraphEntry, fallback_text, record
+from argus.torch.rewrites import Rewrites
 from argus.torch.steps import EagerStep
 
 Fallback = Literal["eager", "error"]
@@ -30,18 +31,20 @@ _WARNED: set[str] = set()
 class Options:
     """fallback: what happens to operations that are not covered: eager torch runs them, or E418 is raised.
 
-    proof_seconds: of the processor, for the proofs of a graph; a kernel without a proof by then is not used.
+    proof_seconds: of the processor, for the proofs of a graph; a kernel without a proof by then is not used. rewrites:
+    whether sums are computed in another order, proved equal over the reals, where that takes less.
     """
 
     fallback: Fallback = "eager"
     proof_seconds: float = PROOF_SECONDS
+    rewrites: bool = True
 
 
 def argus_backend(module: Any, inputs: Sequence[Any], **given: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
     """The backend that `torch.compile(model, backend="argus", options={...})` calls with each graph.
 
-    options: `fallback`, "eager" (the default) or "error"; `proof_seconds`. Raises ArgusError (E418) for operations that
-    are not covered, if they are errors, and for other options.
+    options: `fallback`, "eager" (the default) or "error"; `proof_seconds`; `rewrites`. Raises ArgusError (E418) for
+    operations that are not covered, if they are errors, and for other options.
     """
     options = _options(dict(cast("Mapping[str, Any]", given.get("options") or {})))
 
@@ -84,12 +87,15 @@ def _boxed(run: Compiled) -> Callable[[list[Any]], Any]:
 
 def _options(given: dict[str, Any]) -> Options:
     fallback, seconds = given.pop("fallback", "eager"), given.pop("proof_seconds", PROOF_SECONDS)
+    rewrites = given.pop("rewrites", True)
     if fallback not in ("eager", "error") or given:
         found = f"`fallback` is {fallback!r}" if fallback not in ("eager", "error") else f"there is no option {given!r}"
         raise _refusal(f"{found}", "write `options={'fallback': 'eager'}` or `'error'`")
     if not isinstance(seconds, int | float) or not seconds >= 0:
         raise _refusal(f"`proof_seconds` is {seconds!r}", "write a number of seconds")
-    return Options(fallback, float(seconds))
+    if not isinstance(rewrites, bool):
+        raise _refusal(f"`rewrites` is {rewrites!r}", "write `True` or `False`")
+    return Options(fallback, float(seconds), rewrites)
 
 
 def _refusal(message: str, repair: str) -> ArgusError:
@@ -99,14 +105,18 @@ def _refusal(message: str, repair: str) -> ArgusError:
 def compiled(module: Any, options: Options) -> Compiled:  # noqa: ANN401 reason: a module of torch.fx
     """A graph of aten operations that is ready to run, and its entry in the report. Raises ArgusError (E418)."""
     start = perf_counter()
-    planner = Planner(_hints(module.graph), options.proof_seconds, _is_on_gpu(module.graph))
+    hints = _hints(module.graph)
+    rewrites = Rewrites(hints) if options.rewrites else None
+    planner = Planner(hints, options.proof_seconds, _is_on_gpu(module.graph), rewrites=rewrites)
     graph, steps = planner.planned(module)
     calls = [step for step in graph.steps if isinstance(step, EagerStep) and not step.allocates]
     eager = tuple(EagerEntry(step.operation, step.node, step.why) for step in calls if not step.is_proved)
     operators = tuple(str(step.called) for step in calls if step.is_proved)
     failed, seconds = tuple(planner.failed.values()), perf_counter() - start
     count = sum(node.op == "call_function" and node.target is not getitem for node in module.graph.nodes)
-    record(GraphEntry(planner.entries, eager, operators, seconds, failed, planner.in_proofs, count))
+    rewritten = () if rewrites is None else tuple(rewrites.entries.values())
+    in_proofs = planner.in_proofs + (0.0 if rewrites is None else rewrites.seconds)
+    record(GraphEntry(planner.entries, eager, operators, seconds, failed, in_proofs, count, rewritten))
     if eager and options.fallback == "error":
         raise _refusal(
             f"{len(eager)} operations are not covered: {fallback_text(eager)}",

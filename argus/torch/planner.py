@@ -27,6 +27,7 @@ from argus.torch.compiled import KernelStep, Step, form_of
 from argus.torch.families import FAMILIES, LONG_ROWS, Family, candidates
 from argus.torch.lowering import SMALL, lowered
 from argus.torch.report import KernelEntry
+from argus.torch.rewrites import Rewrites
 from argus.torch.steps import EagerStep, Lowered, NestStep, Tensor
 
 PROOF_SECONDS = 300.0
@@ -50,7 +51,8 @@ class Planner:
 
     A graph is planned again until each of its nests has a kernel: first without the fusion of a nest that has none,
     then with its operands in memory, at last with its operation in eager torch. whole: moments of long rows are not of
-    parts, which is given up where a kernel then reads such rows again for each pass.
+    parts, which is given up where a kernel then reads such rows again for each pass. rewrites: of sums, if there are to
+    be any.
     """
 
     hints: Mapping[str, int]
@@ -70,6 +72,7 @@ class Planner:
     )
     in_proofs: float = 0.0
     whole: bool = True
+    rewrites: Rewrites | None = None
 
     @property
     def entries(self) -> tuple[KernelEntry, ...]:
@@ -79,6 +82,8 @@ class Planner:
         """The steps of a graph of aten operations."""
         while True:
             graph = lowered(module.graph, self.eager, self.stored, whole=self.whole)
+            if self.rewrites is not None:
+                graph = self.rewrites.of(graph)
             steps = self._steps(graph)
             if steps is not None and self.whole and any(self._is_for_parts(each) for each in steps):
                 self.whole = False
@@ -170,6 +175,8 @@ class Planner:
         inlined = {each.tensor for each in reads(step.nest.body)} - {each.tensor for each in reads(nest.body)}
         if inlined & set(own):
             self.apart |= inlined
+        elif self.rewrites is not None and step.nest.output in self.rewrites.made:
+            self.rewrites.without.add(self.rewrites.made[step.nest.output])
         elif step.node not in self.stored:
             self.stored.add(step.node)
         else:

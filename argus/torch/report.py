@@ -29,8 +29,19 @@ class EagerEntry:
 
 
 @frozen
+class RewriteEntry:
+    """Sums in another order, proved equal. rule: its name. old: the nest of the graph. new: the nests instead."""
+
+    rule: str
+    old: str
+    new: tuple[str, ...]
+
+
+@frozen
 class GraphEntry:
-    """A compiled graph. operators: of Argus that it calls. seconds: from the capture on, those in proofs included.
+    """A compiled graph. operators: of Argus that it calls. rewrites: of its sums.
+
+    seconds: from the capture on, those in proofs included.
 
     failed: templates whose kernel is not proved, with the reason. in_proofs: seconds in proofs, those that failed
     included. operations: of aten in the graph.
@@ -43,6 +54,7 @@ class GraphEntry:
     failed: tuple[str, ...] = ()
     in_proofs: float = 0.0
     operations: int = 0
+    rewrites: tuple[RewriteEntry, ...] = ()
 
     @property
     def covered(self) -> float:
@@ -57,6 +69,11 @@ class GraphEntry:
             lines.append(f"  kernel {each.name} {each.config}: {each.verdict}")
             lines += [f"    {line}" for line in each.nests.splitlines()]
         lines += [f"  operator {each}" for each in self.operators]
+        for each in self.rewrites:
+            lines.append(f"  rewritten, {each.rule}: proved")
+            lines += [f"    {line}" for line in each.old.splitlines()]
+            lines.append("   as")
+            lines += [f"    {line}" for nest in each.new for line in nest.splitlines()]
         lines += [f"  not proved: {each}" for each in self.failed]
         lines += [f"  eager {each.operation} ({each.node}): {each.why}" for each in self.eager]
         return "\n".join(lines)

@@ -119,6 +119,13 @@ def test_what_a_run_does_to_its_inputs_reaches_no_other_run() -> None:
 
     assert not compare(InPlace(), (own := Short()), own, [x]).right
 
+    class Apart(InPlace):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+    assert not compare(InPlace(), (own := Apart()), own, [x]).right  # eager torch leaves twice the input
+    assert not compare(Apart(), (own := InPlace()), own, [x]).right  # what the kernel does to its input
+
 
 def test_sizes_that_are_left_out_are_said(tmp_path: Path) -> None:
     path = checkout(tmp_path) / "KernelBench" / "level1" / "2_Other.py"

@@ -32,7 +32,7 @@ from argus.nests.affine import computed
 
 FOLDER = Path(os.environ.get("CONV_FOLDER", "build/conv"))
 KINDS = {"f32": ("f32", 6), "f32 high": ("f32", 3), "bf16": ("bf16", 1), "direct": ("f32", 0)}
-"""The type, and the products of parts; 0: by FMAs, "direct width=16" with this number in the configuration."""
+"""The type, and the products of parts; 0: by FMAs. "direct width=16" has this number in its configuration."""
 GUARD = 4096
 """Elements before and after an output that must stay as they are."""
 
@@ -40,24 +40,28 @@ GUARD = 4096
 # -- build: on processors ------------------------------------------------------------------------------------
 
 
-def shifted_config(problem: Problem, products: int) -> Shifted:
-    """The configuration on matrix units for this problem."""
-    return shifted_for(
-        problem.conv, problem.x[1] // problem.groups, problem.outputs // problem.groups, problem.y[-1], products
-    )
-
-
 def of_kind(kind: str) -> tuple[str, int]:
-    return KINDS[kind.partition(" ")[0]] if kind.startswith("direct") else KINDS[kind]
+    return KINDS[next(each for each in sorted(KINDS, key=len, reverse=True) if kind.startswith(each))]
+
+
+def changes(kind: str) -> dict[str, Any]:
+    """The numbers of a configuration that a kind names."""
+    return {name: int(number) for name, equals, number in (each.partition("=") for each in kind.split()) if equals}
+
+
+def shifted_config(problem: Problem, kind: str) -> Shifted:
+    """The configuration on matrix units for this problem."""
+    one, other = (number // problem.groups for number in (problem.x[1], problem.outputs))
+    found = shifted_for(problem.conv, one, other, problem.y[-1], of_kind(kind)[1])
+    return evolve(found, **changes(kind))
 
 
 def by_fmas(problem: Problem, kind: str) -> Kernel:
-    """The kernel of FMAs for this problem, with the numbers that the kind names."""
+    """The kernel of FMAs for this problem."""
     form, sizes = problem.form
     config = config_for(form, sizes)
     assert isinstance(config, Direct)
-    changes = {name: int(number) for name, _, number in (each.partition("=") for each in kind.split()[1:])}
-    return template(form, direct, evolve(config, **changes), "direct").trace()
+    return template(form, direct, evolve(config, **changes(kind)), "direct").trace()
 
 
 def variants(chosen: argparse.Namespace) -> Iterator[tuple[Problem, str]]:
@@ -95,7 +99,7 @@ def made(given: tuple[Problem, str, bool]) -> tuple[str, str, str]:
     start = time.perf_counter()
     made: Kernel | Program
     if products:
-        made = convolution(problem.conv, dtype, {"": shifted_config(problem, products)}).trace("")
+        made = convolution(problem.conv, dtype, {"": shifted_config(problem, kind)}).trace("")
         report = str([each.report.registers for each in build_program(made, _folder(problem, kind)).kernels])
     else:
         made = by_fmas(problem, kind)

@@ -115,7 +115,8 @@ def shifted_for(conv: Convolution, channels: int, outputs: int, across: int, pro
     """
     high = 128 if outputs > _HEIGHT else _HEIGHT
     last = ceil_div(across, conv.axes[-1].classes)
-    wide = min((256, 192, 128, 64), key=lambda each: ceil_div(last, each) * (each + _HEIGHT))
+    pieces = (256, 192, 128, *([96] if high > _HEIGHT else []), 64)
+    wide = min(pieces, key=lambda each: ceil_div(last, each) * (each + _HEIGHT))
     bk = next(each for each in (16, 32, 64) if each >= min(channels, 32 if products > 1 else 64))
     made = Shifted(high, wide, bk, products=products, run=8 if channels <= CHUNK else 16)
     stage = 2 * made.parts * (high + wide) * bk

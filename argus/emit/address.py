@@ -86,14 +86,15 @@ def element_addresses(
     layout = view.buffer.layout
     assert isinstance(layout, Strided), view.buffer.name
     origins = [_LocalBases(f"at{axis}", scope.text) for axis in range(len(view.at))]
-    first = _LongOrigins(layout, scope.text) if len(own) >= _MANY and edge and width == "(long)" else None
+    wanted = [[substitute(at, {}, element) for at in view.at] for element in own]
+    places = [[origin.place(at) for origin, at in zip(origins, each, strict=True)] for each in wanted]
+    far = edge and width == "(long)" and _is_far(places, layout)
+    first = _LongOrigins(layout, scope.text) if far else None
     found: list[VectorAddress] = []
-    for element in own:
-        wanted = tuple(substitute(at, {}, element) for at in view.at)
-        places = [origin.place(at) for origin, at in zip(origins, wanted, strict=True)]
-        names = [_plus(*place) for place in places]
+    for element, place in zip(own, places, strict=True):
+        names = [_plus(*each) for each in place]
         inside = _bounds_predicate(view, element, scope, lambda axis, _, names=names: names[axis]) if edge else ""
-        offset = _strided_offset(names, layout, scope.text, width) if first is None else first.offset(places)
+        offset = _strided_offset(names, layout, scope.text, width) if first is None else first.offset(place)
         found.append(VectorAddress(offset, inside))
     return [line for each in (*origins, *filter(None, (first,))) for line in each.lines], found
 
@@ -134,7 +135,15 @@ def _bounds_predicate(view: View, element: tuple[Index, ...], scope: Scope, name
 
 
 _MANY = 16
-"""Predicated vectors of a thread from which on what their offsets share is computed once, ahead of all predicates."""
+
+
+def _is_far(places: Sequence[Sequence[tuple[str, int]]], layout: Strided) -> bool:
+    """Whether offsets are computed once for all predicated vectors of a thread: of many, along several axes whose
+    strides are no numbers. Compilers multiply by each of these strides within each predicate.
+    """
+    apart = [len({distance for _, distance in axis}) > 1 for axis in zip(*places, strict=True)]
+    moved = [each for each, stride in zip(apart, layout.strides, strict=True) if not isinstance(stride, Const)]
+    return len(places) >= _MANY and sum(moved) > 1
 
 
 @define

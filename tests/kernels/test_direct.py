@@ -12,6 +12,7 @@ from argus.core import algebra
 from argus.core.index import Index
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted
+from argus.emit.cuda.text import cuda_text
 from argus.kernels.nests import direct, made
 from argus.kernels.nests.direct_tiles import Direct, config_for, direct_for
 from argus.language import Template
@@ -249,3 +250,9 @@ def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
 def test_a_twin_is_refuted_by_a_run(name: str) -> None:
     found = verify(wrong(name).trace(), solver="z3").verdict
     assert isinstance(found, Refuted), found
+
+
+def test_offsets_of_stores_are_multiples_of_strides_that_are_computed_once() -> None:
+    text = cuda_text(template("two axes").trace()).text
+    assert "const long step1 = (long)N2_ * (long)N3_;" in text
+    assert "first0 + 3 * step1 + 3 * step2" in text

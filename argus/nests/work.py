@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
-from argus.core.walk import symbols
-from argus.nests.affine import computed
-from argus.nests.nest import Apply, Axis, Nest, Reduce
+from argus.core.index import Bin
+from argus.core.walk import symbols, topological
+from argus.nests.affine import bound, computed, extents_of
+from argus.nests.nest import Apply, Axis, Nest, Read, Reduce
 from argus.nests.rewrite import reads, reductions
 
 _MANY = 1 << 24
@@ -30,11 +31,22 @@ def _is_heavy(nest: Nest, term: Reduce, values: Mapping[str, int]) -> bool:
     axes = (*nest.domain, *term.axes)
     if any(symbol.name not in values for axis in axes for symbol in symbols(axis.extent)):
         return False
-    read = [{symbol for each in one.index for symbol in symbols(each)} for one in reads(term.body)]
-    used = set[object]().union(*read)
+    read = reads(term.body)
+    used = set[object]().union(*(symbols(each) for one in read for each in one.index))
     products = _count((axis for axis in axes if axis.symbol in used), values)
-    elements = sum(_count((axis for axis in axes if axis.symbol in own), values) for own in read)
+    elements = sum(_elements(each, axes, values) for each in read)
     return products >= _MANY and products >= _EACH * elements
+
+
+def _elements(read: Read, axes: Sequence[Axis], values: Mapping[str, int]) -> int:
+    """How many elements are read at most; those that several coordinates read by a quotient count once."""
+    used, extents = set[object]().union(*(symbols(each) for each in read.index)), extents_of(axes)
+    found = _count((axis for axis in axes if axis.symbol in used), values)
+    if not any(isinstance(each, Bin) and each.op == "//" for each in topological(read.index)):
+        return found
+    ends = [(bound(each, extents, upper=True), bound(each, extents, upper=False)) for each in read.index]
+    spans = [int(computed(high, values)) - int(computed(low, values)) + 1 for high, low in ends if high and low]
+    return min(found, prod(spans)) if len(spans) == len(ends) else found
 
 
 def _count(axes: Iterable[Axis], values: Mapping[str, int]) -> int:

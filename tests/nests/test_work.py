@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argus.core import algebra
 from argus.nests.fusion import fused
 from argus.nests.nest import Apply, Axis, Expr, Nest, Read, Reduce, size
 from argus.nests.work import multiplies
@@ -22,6 +23,16 @@ def test_a_product_of_matrices_is_for_matrix_units_if_it_is_large() -> None:
     assert not multiplies(nest, {"N": 1024, "M": 256}), "an extent that is not known"
     normed = Apply("mul", (nest.body, Read("S", (M.index,), "f32")))
     assert multiplies(Nest("Z", "f32", (N, M), normed), {"N": 1024, "M": 256, "K": 64})
+
+
+def test_elements_that_several_coordinates_read_count_once() -> None:
+    """Of a batch of products whose rows are one axis: all rows of a matrix of the batch read the same others."""
+    rows, batch = algebra.floordiv(N.index, algebra.const(64)), Axis("h", algebra.const(2))
+    weights = Read("W", (rows, batch.index, algebra.mod(N.index, algebra.const(64)), K.index), "f32")
+    values = Read("V", (rows, batch.index, K.index, M.index), "f32")
+    nest = Nest("Y", "f32", (N, batch, M), Reduce("add", (K,), Apply("mul", (weights, values))))
+    assert multiplies(nest, {"N": 4096, "M": 64, "K": 64})
+    assert not multiplies(nest, {"N": 4096, "M": 8, "K": 64})
 
 
 def test_a_sum_over_one_tensor_is_not() -> None:

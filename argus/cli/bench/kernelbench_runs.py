@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
@@ -30,6 +30,8 @@ _START = 120.0
 """Seconds that a process may take to start and to end."""
 _LOOK = 0.1
 """Seconds between two looks at the rows that the process has written."""
+_PATIENCE = 4.0
+"""Seconds that a process has to end by itself."""
 _AHEAD = "argus.torch.kernelbench.ahead"
 
 
@@ -78,13 +80,24 @@ def _prepare_all(asked: Asked, place: Path, order: Sequence[Problem], stop: Even
             late = monotonic() > end
             if process.is_alive() and not late:
                 continue
-            process.kill()
-            process.join()
+            _end([process])
             del running[process]
             if tickets.read(ahead_of(problem)) is None:
                 why = f"not within {asked.ahead_seconds:g} s" if late else f"ended with {process.exitcode}"
                 tickets.write(ahead_of(problem), {"ended": why})
-    for process in running:
+    _end(running)
+    for problem, _ in running.values():
+        if tickets.read(ahead_of(problem)) is None:
+            tickets.write(ahead_of(problem), {"ended": "the run ended"})
+
+
+def _end(processes: Iterable[Any]) -> None:
+    """End processes, which may first keep what they have proved."""
+    until = monotonic() + _PATIENCE
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join(max(0.0, until - monotonic()))
         process.kill()
         process.join()
 

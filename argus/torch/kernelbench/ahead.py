@@ -6,6 +6,8 @@ Models and inputs are fake tensors: nothing is allocated. What is found is in th
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -75,6 +77,7 @@ def main(place: str, key: str) -> None:
     asked = Asked.read(Path(place))
     (problem,) = (each for each in asked.problems if each.key == key)
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGTERM, _leave)
     torch.set_num_threads(1)
     known: dict[str, Any] = {"cold": asked.cold}
     with use_solver(asked.solver), _own_cache() if asked.cold else nullcontext():
@@ -88,6 +91,11 @@ def main(place: str, key: str) -> None:
         known["proofs"] = round(sum(each.in_proofs for each in entries), 2)
         known["not_proved"] = sorted({each for entry in entries for each in entry.failed})
     Tickets(Path(asked.folder)).write(ahead_of(problem), known)
+
+
+def _leave(_signal: int, _frame: object) -> None:
+    """End in order, so that what is proved until then is kept."""
+    sys.exit(1)
 
 
 @contextmanager

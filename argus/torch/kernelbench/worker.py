@@ -44,6 +44,10 @@ _LARGE, _FEW = 1 << 29, 10
 """Elements of inputs from which fewer rounds are measured, and how many."""
 _AUTOTUNE = "max-autotune"
 _PEERS = {"compile": "default", _AUTOTUNE: "max-autotune-no-cudagraphs"}
+_LAST = 40.0
+"""Seconds before the end from which problems are begun that are not prepared."""
+_FEW_SECONDS = 15.0
+"""For the proofs of a problem's graphs where they were not found ahead in the time that they had there."""
 _LOOK = 0.05
 """Seconds between two looks at what was prepared."""
 _torch: Any = torch
@@ -82,7 +86,8 @@ def _mine(asked: Asked, turn: int) -> Iterator[Named]:
     """The problems that this process takes, as they are ready."""
     tickets, left = Tickets(Path(asked.folder)), list(asked.problems)
     while left and not asked.is_over(time()):
-        ready = next((each for each in left if not asked.jobs or tickets.read(ahead_of(each)) is not None), None)
+        late = bool(asked.until) and time() > asked.until - _LAST
+        ready = next((each for each in left if not asked.jobs or late or tickets.read(ahead_of(each))), None)
         if ready is None:
             sleep(_LOOK)
             continue
@@ -98,19 +103,19 @@ def _row(each: Named, asked: Asked, write: Callable[[Row], None]) -> Row:
     breaks = _torch._dynamo.utils.counters["graph_break"]
     breaks.clear()
     parts: list[Row] = []
+    known = Tickets(Path(asked.folder)).read(ahead_of(each))
 
     def note(part: Row) -> None:
         parts.append(part)
         write(part)
 
     try:
-        found = _found(Path(each.path), asked, note)
+        found = _found(Path(each.path), asked, note, _options(known))
     except Exception as problem:  # noqa: BLE001 reason: the problem's code is the checkout's, and the others are run
         said = f"{type(problem).__name__}: {str(problem)[:300]}"
         found = parts[-1] | {"cut": said} if parts else {"error": said}
     if breaks:  # between its graphs, the model's code is Python's and eager torch's
         found |= {"breaks": sorted(breaks), "proved": False}
-    known = Tickets(Path(asked.folder)).read(ahead_of(each))
     return found | {"ahead": known, "seconds": round(perf_counter() - start, 2)}
 
 
@@ -123,7 +128,11 @@ def _clear(device: str) -> None:
         torch.cuda.empty_cache()
 
 
-def _found(path: Path, asked: Asked, note: Callable[[Row], None]) -> Row:
+def _options(known: Row | None) -> dict[str, Any]:
+    return {"proof_seconds": _FEW_SECONDS} if known is not None and "ended" in known else {}
+
+
+def _found(path: Path, asked: Asked, note: Callable[[Row], None], options: dict[str, Any]) -> Row:
     if asked.device == "cpu":
         tried = runnable(path, _LIMITS, _ON_CPU, 1 + asked.shapes)
         if not tried.problems:
@@ -131,7 +140,7 @@ def _found(path: Path, asked: Asked, note: Callable[[Row], None]) -> Row:
         first, *others = tried.problems
     else:
         first, others, tried = load(path), [], None
-    own, compiled = _by_argus(first, asked.device)
+    own, compiled = _by_argus(first, asked.device, options)
     calls = _first_call(first, compiled, asked.device)
     comparisons = _compared(first, own, compiled, asked.device, asked.seeds)
     entries = list(argus.torch.report())
@@ -155,7 +164,7 @@ def _found(path: Path, asked: Asked, note: Callable[[Row], None]) -> Row:
         others = list(tried.problems)
     del own, compiled
     for each in others:
-        comparisons += _compared(each, *_by_argus(each, asked.device), asked.device, 1)
+        comparisons += _compared(each, *_by_argus(each, asked.device, options), asked.device, 1)
     dropped = dict(tried.dropped) if tried is not None and len(others) < asked.shapes else {}
     found["shapes"] = [each.limit for each in others]
     lacking = {str(limit): why for limit, why in dropped.items()}
@@ -179,11 +188,11 @@ def _comparison(problem: Problem, own: Any, compiled: Any, device: str, seed: in
     return compare(problem.model(seed, device), own, compiled, problem.inputs(seed, device), seed)
 
 
-def _by_argus(problem: Problem, device: str) -> tuple[Any, Callable[..., Any]]:
+def _by_argus(problem: Problem, device: str, options: dict[str, Any]) -> tuple[Any, Callable[..., Any]]:
     """A model, and the same one compiled."""
     _torch.compiler.reset()
     own = problem.model(0, device)
-    return own, _torch.compile(own, backend=argus_backend)
+    return own, _torch.compile(own, backend=argus_backend, options=options)
 
 
 def _first_call(problem: Problem, compiled: Callable[..., Any], device: str) -> dict[str, float]:

@@ -223,6 +223,8 @@ def notes(row: Row) -> Iterator[str]:
         yield f"`{operation.removesuffix('.default')}` in eager torch: {why or 'not covered'}"
     if row["trivial"]:
         yield "a constant passes"
+    if row.get("rewrites"):
+        yield f"sums in another order ({', '.join(row['rewrites'])})"
     if row["against"] != ["float64"]:
         yield "against eager torch"
     if row.get("cut"):

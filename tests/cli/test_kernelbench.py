@@ -386,6 +386,8 @@ def test_what_takes_long_is_prepared_early_and_the_short_ones_before_the_rest(tm
 def test_a_ticket_is_taken_once_and_read_when_it_is_written(tmp_path: Path) -> None:
     tickets = Tickets(tmp_path)
     assert [tickets.take("0-1.2"), tickets.take("0-1.2"), tickets.take("1-1.2")] == [True, False, True]
+    tickets.give_back("1-1.2")
+    assert tickets.take("1-1.2")
     assert tickets.read("ahead-1.2") is None
     tickets.write("ahead-1.2", {"seconds": 2.5})
     assert tickets.read("ahead-1.2") == {"seconds": 2.5}

@@ -39,6 +39,7 @@ WHOLE = ROW | {
     "shapes": [160],
     "shapes_dropped": {"96": "RuntimeError: too small"},
     "cut": "the run ended",
+    "rewrites": ["a product with a row"],
     "gpu": "NVIDIA H200",
     "gpus": 2,
     "torch": "2.11.0",
@@ -99,4 +100,4 @@ def test_a_problem_shows_its_share_of_the_bound_and_what_compilation_takes() -> 
     shown = dict(zip(HEADS, cells(WHOLE), strict=True))
     assert (shown["comparisons"], shown["without TF32"], shown["without rewrites"]) == ("7 of 8", "3.00", "1.00")
     assert list(cells(WHOLE))[-5:-1] == ["12.5 (9.0)", "0.4", "2.5", "0.6"]
-    assert shown[""] == "cut: the run ended; 1 other shapes, not at 96"
+    assert shown[""] == "sums in another order (a product with a row); cut: the run ended; 1 other shapes, not at 96"

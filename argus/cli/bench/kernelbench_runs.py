@@ -88,7 +88,7 @@ def _prepare_all(asked: Asked, place: Path, order: Sequence[Problem], stop: Even
     _end(running)
     for problem, _ in running.values():
         if tickets.read(ahead_of(problem)) is None:
-            tickets.write(ahead_of(problem), {"ended": "the run ended"})
+            tickets.give_back(ahead_of(problem))
 
 
 def _end(processes: Iterable[Any]) -> None:

@@ -25,6 +25,10 @@ class Tickets:
             return False
         return True
 
+    def give_back(self, name: str) -> None:
+        """Let another process take it."""
+        (self.folder / f"{name}.taken").unlink(missing_ok=True)
+
     def write(self, name: str, known: dict[str, Any]) -> None:
         """What is known of a piece of work; complete or not at all for those who read it."""
         made = self.folder / f"{name}.{os.getpid()}.new"

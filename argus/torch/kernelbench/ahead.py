@@ -43,10 +43,21 @@ def prepare(path: Path, device: str) -> list[str]:
 
 def prepare_model(made: Callable[[], tuple[Any, Sequence[Any]]]) -> list[str]:
     """The same of a model and its inputs, which are made as fake tensors."""
+    return _prepare_with(made, Options())
+
+
+def prepare_without_rewrites(path: Path, device: str) -> None:
+    """Prepare a problem's kernels for its sums as they are, if some were rewritten."""
+    problem = load(path)
+    if any(each.rewrites for each in argus.torch.report()):
+        _prepare_with(lambda: (problem.model(0, device), problem.inputs(0, device)), Options(rewrites=False))
+
+
+def _prepare_with(made: Callable[[], tuple[Any, Sequence[Any]]], options: Options) -> list[str]:
     found: list[str] = []
 
     def compiler(graph: Any, _: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
-        found.extend(_built(compiled(graph, Options())))
+        found.extend(_built(compiled(graph, options)))
         return graph.forward
 
     def backend(module: Any, inputs: Any) -> Any:  # noqa: ANN401 reason: torch's
@@ -87,7 +98,9 @@ def main(place: str, key: str) -> None:
         except Exception as error:  # noqa: BLE001 reason: where the problem is run, its error is said
             known["error"] = f"{type(error).__name__}: {str(error)[:200]}"
         known |= {"seconds": round(perf_counter() - start, 2), "processor": round(process_time() - own, 2)}
-        entries = argus.torch.report()
+        entries = tuple(argus.torch.report())
+        with suppress(Exception):  # what is asked for beside it
+            prepare_without_rewrites(Path(problem.path), asked.device)
         known["proofs"] = round(sum(each.in_proofs for each in entries), 2)
         known["not_proved"] = sorted({each for entry in entries for each in entry.failed})
     Tickets(Path(asked.folder)).write(ahead_of(problem), known)

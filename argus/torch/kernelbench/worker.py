@@ -287,7 +287,7 @@ def _timed(
 
 def rewrites_of(entries: Iterable[GraphEntry]) -> list[str]:
     """The rules by which sums were rewritten, once each."""
-    return sorted({rewrite.rule for entry in entries for rewrite in getattr(entry, "rewrites", ())})
+    return sorted({rewrite.rule for entry in entries for rewrite in entry.rewrites})
 
 
 def _without_rewrites(model: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: a module

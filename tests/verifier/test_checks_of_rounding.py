@@ -9,7 +9,7 @@ from attrs import evolve
 
 from argus.core.dtype import DType
 from argus.core.index import Cond
-from argus.core.proof.values.held import elements
+from argus.core.proof.values.held import elements, rounded_integers
 from argus.core.proof.values.held.rounded_integers import operation
 from argus.core.query import Budget
 from argus.core.values.expr import Expr
@@ -69,3 +69,40 @@ def test_rounded_numbers_slip_past_if_conversions_are_taken_for_exact(
     monkeypatch.setattr(elements, "computed", of_reals)
 
     assert_proved(kernel)
+
+
+def rounded_to_bf16(test: str, claimed: str) -> tuple[tuple[str, str], ...]:
+    """Edits after which integers below 2^24 are compared as numbers of bf16."""
+    return (
+        ("(x == z,", f"({test},"),
+        ("elements(X)(r) == elements(Z)(r)", claimed),
+        ("assert_equals, ", "assert_equals, bf16, "),
+    )
+
+
+NARROW = {
+    "an integer that bf16 does not have": rounded_to_bf16("z.to(bf16).to(f32) > 300.0", "elements(Z)(r) > 300"),
+    "the first whose next one bf16 does not have": rounded_to_bf16(
+        "z.to(bf16).to(f32) > 256.0", "elements(Z)(r) > 256"
+    ),
+    "itself": rounded_to_bf16("z.to(bf16).to(f32) == z", "elements(Z)(r) == elements(Z)(r)"),
+}
+
+
+@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.parametrize("edits", NARROW.values(), ids=NARROW)
+def test_integers_in_bf16_slip_past_if_it_is_taken_to_have_those_of_f32(
+    edits: tuple[tuple[str, str], ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = load_edited("formula_integers_compared_in_f32", *edits)
+    assert isinstance(verify(kernel, solver="z3", budget=NO_RUNS).verdict, Unknown)
+
+    monkeypatch.setattr(rounded_integers, "_FINITE", dict.fromkeys(vars(rounded_integers)["_FINITE"], 1 << 24))
+
+    assert_proved(kernel)
+
+
+@pytest.mark.share(64, among="verifier: checks of values")
+def test_an_integer_that_bf16_has_decides_there() -> None:
+    edits = rounded_to_bf16("z.to(bf16).to(f32) > 255.0", "elements(Z)(r) > 255")
+    assert_proved(load_edited("formula_integers_compared_in_f32", *edits))

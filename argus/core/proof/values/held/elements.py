@@ -152,7 +152,8 @@ class Elements:
                 )
             case Compare(op=op, left=left, right=right):
                 kind = dtype_of(left) or dtype_of(right) or f32
-                sides = beside_integers(self._decided(left, kind), self._decided(right, kind), whole_numbers((kind,)))
+                most = whole_numbers((kind,))
+                sides = beside_integers(self._decided(left, kind), self._decided(right, kind), most, most)
                 return chosen(compare(op, *sides), then, other)
             case Both(parts=parts):
                 for part in reversed(parts):

@@ -39,8 +39,8 @@ _CONTINUOUS = frozenset(
         *("reciprocal", "relu", "rsqrt", "sigmoid", "sin", "sqrt", "sub", "tanh"),
     )
 )
-_FINITE = tuple(f"{ROUNDED}{dtype}" for dtype in (bf16, f32))
-"""Roundings of which no integer of 64 bits is infinite."""
+_FINITE = {f"{ROUNDED}{dtype}": whole_numbers((dtype,)) for dtype in (bf16, f32)}
+"""Roundings of which no integer of 64 bits is infinite, each with the size up to which its type has all integers."""
 Holds = Callable[[Cond], bool]
 _EXACT = ("abs", "ceil", "floor", "max", "min", "neg", "round", "sign")
 """Operations on numbers of a type whose result the type has."""
@@ -208,6 +208,7 @@ def unrounded(root: Expr, most: int, *, decided: bool = False) -> Expr:
     """The value without roundings of integers, where it depends on them continuously.
 
     most: the size up to which the kernel's types have all integers. decided: whether a choice is made by the value.
+    Integers that are not rounded are at least such as f32 has.
     """
     done: dict[tuple[Expr, bool], Expr] = {}
 
@@ -226,7 +227,7 @@ def unrounded(root: Expr, most: int, *, decided: bool = False) -> Expr:
                 stays = decided or name not in _CONTINUOUS
                 return fn(name, *(visit(each, stays) for each in args))
             case Choose(test=Compare(op=op, left=left, right=right), then=then, other=other):
-                sides = beside_integers(visit(left, True), visit(right, True), most)
+                sides = beside_integers(visit(left, True), visit(right, True), most, whole_numbers(()))
                 return chosen(compare(op, *sides), visit(then, decided), visit(other, decided))
             case Reduce(op=op, variable=variable, low=low, high=high, where=where, body=body):
                 return reduce_(op, variable, low, high, visit(body, decided), where)
@@ -236,33 +237,38 @@ def unrounded(root: Expr, most: int, *, decided: bool = False) -> Expr:
     return visit(root, decided)
 
 
-def beside_integers(left: Expr, right: Expr, most: int) -> tuple[Expr, Expr]:
-    """Both sides of a comparison: rounding keeps on which side of a smaller integer, which the type has, one lies."""
-    small = [_is_small(each, most) for each in (left, right)]
-    return _bare(left) if small[1] else left, _bare(right) if small[0] else right
+def beside_integers(left: Expr, right: Expr, most: int, shown: int) -> tuple[Expr, Expr]:
+    """Both sides of a comparison: rounding keeps on which side of a smaller number, which its type has, one lies.
+
+    most: the size of such numbers. shown: that of integers that are not rounded, shown where they became floats.
+    """
+    return _bare(left, right, most, shown), _bare(right, left, most, shown)
 
 
-def _is_small(of: Expr, most: int) -> bool:
-    """Whether a value is a number below `most`, as an integer is of which it is shown where it becomes a float."""
-    match of:
-        case Number(value=value):
-            return abs(value) < most
-        case Whole() | Infinity():
-            return True
-        case Choose(then=one, other=other) | Fn(name="max" | "min", args=(one, other)):
-            return _is_small(one, most) and _is_small(other, most)
-        case Reduce(op="max" | "min", body=body):
-            return _is_small(body, most)
-        case _:
-            return False
-
-
-def _bare(of: Expr) -> Expr:
+def _bare(of: Expr, beside: Expr, most: int, shown: int) -> Expr:
     """The integer that a number is rounded from: one that is rounded once, or a count, which sums up without signs."""
     if not isinstance(of, Fn) or of.name not in _FINITE:
         return of
-    (inner,) = of.args
-    return inner if _is_integer(inner) or _is_count(inner) else of
+    (inner,), own = of.args, _FINITE[of.name]
+    small = _is_small(beside, min(most, own), integers=shown <= own)
+    return inner if small and (_is_integer(inner) or _is_count(inner)) else of
+
+
+def _is_small(of: Expr, most: int, *, integers: bool) -> bool:
+    """Whether a value is a number below `most`. integers: whether those of the program are."""
+    match of:
+        case Number(value=value):
+            return abs(value) < most
+        case Infinity():
+            return True
+        case Whole():
+            return integers
+        case Choose(then=one, other=other) | Fn(name="max" | "min", args=(one, other)):
+            return all(_is_small(each, most, integers=integers) for each in (one, other))
+        case Reduce(op="max" | "min", body=body):
+            return _is_small(body, most, integers=integers)
+        case _:
+            return False
 
 
 def _is_count(of: Expr) -> bool:

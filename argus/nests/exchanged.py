@@ -22,7 +22,7 @@ from argus.core.walk import symbols
 from argus.nests.affine import computed
 from argus.nests.linear import Term, product, terms_of, total, value_of
 from argus.nests.nest import Axis, Coordinate, Expr, Nest, Read, Reduce, TensorType
-from argus.nests.reindexed import counted_from_inputs, grouped, read_of, symbols_in, with_read
+from argus.nests.reindexed import counted_from_inputs, grouped, joined, read_of, symbols_in, with_read
 from argus.nests.rewrite import expressions, indices, placed, with_reduction
 from argus.nests.simplify import apply
 
@@ -119,6 +119,7 @@ class _Exchange:
             if not kept:
                 return _divided(product(factors), term.divisors)
             term = evolve(term, axes=kept, factors=tuple(factors))
+        term = self._with_channels(term)
         times = [Coordinate(axis.extent) for axis in term.axes if not _uses(term, axis)]
         axes = tuple(axis for axis in term.axes if _uses(term, axis))
         own = {axis.symbol for axis in axes}
@@ -126,6 +127,25 @@ class _Exchange:
         outside = [each for each in term.factors if not symbols_in(each) & own]
         sums = [value_of(Term(axes, inside))] if axes else []
         return _divided(product((*sums, *outside, *times)), term.divisors)
+
+    def _with_channels(self, term: Term) -> Term:
+        """The term with neighbouring axes of sums, of which others are places of a window, as one: as of channels."""
+        made = {each.output: number for number, each in enumerate(self.before)}
+        for one, other in ((0, 1), (1, 0)) if len(term.factors) > 1 else ():
+            x, f = term.factors[one], term.factors[other]
+            if not isinstance(x, Read) or not isinstance(f, Read) or x.outside is None or x.tensor not in made:
+                continue
+            name = f"{self.nest.output}_s{len(self.before)}"
+            found = joined(self.before[made[x.tensor]], x, f, term.axes, self.axes, name)
+            if found is not None:
+                sums, filters, inputs, weights, axes = found
+                self.axes |= {axis.symbol: axis for axis in axes}
+                self.before[made[x.tensor]] = sums
+                self.before.append(filters)
+                changed = {one: inputs, other: weights}
+                factors = tuple(changed.get(k, each) for k, each in enumerate(term.factors))
+                return evolve(term, axes=axes, factors=factors)
+        return term
 
     def _grouped(self, term: Term) -> Term:
         """The term with places of windows and taps that read the same inputs as one tap; else itself."""

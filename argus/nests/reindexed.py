@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from itertools import product as combinations
 
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Bin, Const, Index, Symbol
+from argus.core.index import Bin, Const, Index, Sym, Symbol
 from argus.core.walk import substitute, symbols
 from argus.nests.affine import extents_of, in_range
 from argus.nests.linear import Fresh, Term
 from argus.nests.nest import Axis, Constant, Expr, Inside, Nest, Read, Reduce, Select, TensorType
-from argus.nests.rewrite import indices, reads
+from argus.nests.rewrite import indices, placed, reads
 from argus.nests.simplify import select
 
 _FEW = 16
@@ -146,6 +147,37 @@ def grouped(term: Term, name: str, domain: Sequence[Axis], fresh: Fresh) -> tupl
     made = Read(name, tuple(axis.index for axis in axes), "f32")
     inputs = evolve(read, index=tuple(index))
     return filters, evolve(term, axes=(*kept, *taps), factors=(inputs, made, *others))
+
+
+def joined(
+    sums: Nest, x: Read, f: Read, axes: Sequence[Axis], known: Mapping[Symbol, Axis], name: str
+) -> tuple[Nest, Nest, Read, Read, tuple[Axis, ...]] | None:
+    """Two axes of a sum, over neighbouring axes of the sums `x` that it reads, as one axis.
+
+    The sums with that axis, the filters with it first, under a new name, what reads both, and the axes; None if there
+    are no two such axes. known: axes by symbol.
+    """
+    places = {axis.index: axis for axis in axes}
+    pairs = [k for k, (a, b) in enumerate(pairwise(x.index)) if a in places and b in places]
+    if not pairs or f.outside is not None or any(place not in f.index for place in x.index[pairs[0] : pairs[0] + 2]):
+        return None
+    at = pairs[0]
+    outer, inner = places[x.index[at]], places[x.index[at + 1]]
+    one = Axis(f"{outer.name}_{inner.name}", algebra.mul(outer.extent, inner.extent))
+    parts = algebra.floordiv(one.index, inner.extent), algebra.mod(one.index, inner.extent)
+    own = dict(zip((axis.symbol for axis in sums.domain[at : at + 2]), parts, strict=True))
+    domain = (*sums.domain[:at], one, *sums.domain[at + 2 :])
+    made = evolve(sums, domain=domain, body=placed(sums.body, own))
+    rest = [place for place in f.index if place not in (outer.index, inner.index)]
+    others = [known[place.symbol] for place in rest if isinstance(place, Sym)]
+    if len(others) < len(rest):
+        return None
+    here = {outer.symbol: parts[0], inner.symbol: parts[1]}
+    index = tuple(substitute(place, here) for place in f.index)
+    filters = Nest(name, "f32", (one, *others), evolve(f, index=index))
+    inputs = evolve(x, index=(*x.index[:at], one.index, *x.index[at + 2 :]))
+    weights = Read(name, (one.index, *rest), "f32")
+    return made, filters, inputs, weights, (one, *(axis for axis in axes if axis not in (outer, inner)))
 
 
 def _inputs_and_filters(term: Term) -> tuple[Expr, Read, list[Expr]] | None:

@@ -12,12 +12,12 @@ from argus.core import algebra
 from argus.core.values import binding, exchanging
 from argus.nests.affine import computed
 from argus.nests.as_values import are_equal
-from argus.nests.convolution import Convolution, Taps, convolution_nest
+from argus.nests.convolution import Convolution, Taps, convolution_nest, convolution_of
 from argus.nests.evaluate import Array, nest_value
 from argus.nests.exchanged import FACTORS, WINDOWS, Exchanged, exchanged
 from argus.nests.fusion import inlined
 from argus.nests.nest import Apply, Axis, Constant, Expr, Nest, Read, Reduce, Select, TensorType
-from argus.nests.rewrite import with_reads
+from argus.nests.rewrite import reductions, with_reads
 
 number = algebra.const
 
@@ -75,12 +75,25 @@ def of_convolution(taps: Taps, space: int, output: int, window: int, rule: str =
     return Case(whole, {"X": x, "F": f}, rule)
 
 
+def of_depth() -> Case:
+    """The sum over the first of two axes of a convolution."""
+    conv = Convolution((Taps(3, 1, 1, 1, True),) * 2)
+    shapes = {"X": (3, 4, 20, 6), "F": (4, 6, 3, 3), "C": (3, 6, 20, 6)}
+    types = {name: TensorType(name, tuple(map(number, shape)), "f32") for name, shape in shapes.items()}
+    nest = convolution_nest(conv, types["X"], types["F"], types["C"])
+    n, o, y, z = nest.domain
+    whole = inlined(nest, Nest("Y", "f32", (n, o, z), Reduce("add", (y,), read("C", n, o, y, z))))
+    assert whole is not None
+    return Case(whole, types, FACTORS)
+
+
 CASES: dict[str, Callable[[], Case]] = {
     "product": of_product,
     "product less its own rows": lambda: of_product(bias=True),
     "mean of a padded convolution": lambda: of_convolution(Taps(3, 1, 1, 1), 20, 20, 20),
     "mean of a transposed convolution": lambda: of_convolution(Taps(3, transposed=True), 20, 22, 22),
     "mean of a transposed convolution with steps": lambda: of_convolution(Taps(3, 2, 1, 1, True), 10, 20, 20),
+    "sum over one axis of a convolution": of_depth,
     "windows of a convolution": lambda: of_convolution(Taps(3), 12, 10, 5),
     "windows of a transposed convolution": lambda: of_convolution(Taps(3, 2, 1, 1, True), 10, 20, 2, WINDOWS),
 }
@@ -147,6 +160,14 @@ WRONG = {"fewer": fewer, "moved": moved, "everywhere": everywhere}
 def test_wrong_sums_are_not_proved(name: str, wrong: str) -> None:
     case = CASES[name]()
     assert not case.proves(changed(case, WRONG[wrong]))
+
+
+def test_channels_of_a_sum_are_one_axis_as_those_of_a_convolution() -> None:
+    case = of_depth()
+    types = {**case.types, **{each.output: each.type for each in case.found.before}}
+    sums = reductions(case.found.nest.body)[0]
+    found = convolution_of(evolve(case.found.nest, body=sums), types)
+    assert found == (Convolution((Taps(3, 1, 1, 1, True),)), "Y_s0", "Y_s1")
 
 
 def test_columns_for_rows_are_not_proved() -> None:

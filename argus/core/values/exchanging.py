@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from argus.core import algebra
-from argus.core.algebra.integers import linear_terms
-from argus.core.index import Bin, Const, Index, Symbol
+from argus.core.index import Bin, Const, Index, Sum, Symbol
 from argus.core.values import polynomial as polys
 from argus.core.values.atoms import ONE, Holds, Monomial, Poly, Prefix, of_atom
 from argus.core.values.ends import greater, lesser
@@ -84,9 +83,9 @@ def by_quotients(
 
 
 def of_quotients(variable: Symbol, bound: Index, body: Poly, sum_of: SumOf, replace: Replace) -> Poly | None:
-    """The sum over [0, bound) of a body that names quotients of the variable alone, as sums over these.
+    """The sum over [0, bound) of a body that names only quotients and remainders of the variable, over the quotients.
 
-    The sum of f(v // 2) is that of f(i) over the even v and over the odd ones.
+    The sum of f(v // 2, v % 2) is that of f(i, 0), over the even v, and of f(i, 1), over the odd ones.
     """
     divisor = _divisor(variable, body)
     if divisor is None:
@@ -109,20 +108,37 @@ def _over_quotients(
 
 
 def _divisor(variable: Symbol, body: Poly) -> int | None:
-    """The number by which each coordinate divides the variable, if none names it otherwise and no test does."""
+    """The number by which each coordinate divides the variable, if none names it otherwise and no test does.
+
+    Remainders by that number, too.
+    """
     if any(isinstance(atom, Holds) and variable in atom.free for m, _ in body.terms for atom, _ in m):
         return None
     found = set[int]()
     for index in coordinates((body,), variable):
-        named = [(atom, factor) for atom, factor in linear_terms(index)[0] if variable in symbols(atom)]
-        match named:
-            case []:
-                pass
-            case [(Bin(op="//", right=Const(value=divisor)), 1)]:
-                found.add(divisor)
-            case _:
-                return None
+        own = _divisors(index, variable)
+        if own is None:
+            return None
+        found |= own
     return found.pop() if len(found) == 1 and 1 < max(found) <= _FEW else None
+
+
+def _divisors(index: Index, variable: Symbol) -> frozenset[int] | None:
+    """The numbers by which the variable is divided in an index expression; None if it occurs otherwise."""
+    if variable not in symbols(index):
+        return frozenset()
+    match index:
+        case Bin(op="//" | "%", right=Const(value=divisor)):
+            return frozenset((divisor,))
+        case Bin(op="min" | "max" | "*", left=left, right=right):
+            parts = (left, right)
+        case Sum(terms=terms):
+            parts = tuple(atom for atom, _ in terms)
+        case _:
+            return None
+    found = [_divisors(each, variable) for each in parts]
+    known = [each for each in found if each is not None]
+    return frozenset[int]().union(*known) if len(known) == len(found) else None
 
 
 def _above(end: Index, divisor: int) -> Index:

@@ -56,6 +56,16 @@ def test_places_that_are_quotients_occur_as_often_as_the_divisor_says() -> None:
     assert not are_equal(halves, every)
 
 
+def test_digits_are_two_sums() -> None:
+    digits = total(V, mul(SIZE, 3), element("X", floordiv(sym(V), 3), mod(sym(V), 3)))
+    terms = [total(K, SIZE, element("X", sym(K), const(digit))) for digit in range(3)]
+    assert are_equal(digits, terms[0] + terms[1] + terms[2])
+    assert not are_equal(digits, terms[0] + terms[1] + terms[1])
+    # A place that names the variable itself is no digit.
+    both = total(V, mul(SIZE, 3), element("X", floordiv(sym(V), 3), sym(V)))
+    assert not are_equal(both, terms[0] + terms[1] + terms[2])
+
+
 def test_a_variable_with_a_range_has_the_sum_of_one_without() -> None:
     """A test of the variable less one is not decided by what is known of the variable."""
     ranged = Symbol("y", "fresh", 0)

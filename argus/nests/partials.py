@@ -29,6 +29,8 @@ HELD = 8 * 48 << 10
 """Elements of a row that the shared memory of a cluster of blocks holds."""
 MANY = 1 << 10
 """Results that keep a GPU busy, so that each can be reduced by one block."""
+_BUSY, _NEIGHBOURS, _STRIP = 132, 128, 64
+"""Blocks that keep a GPU busy, columns of one, and elements of a part of a column, at least."""
 MOST_PARTIAL = 1 << 30
 """Partial results that a tensor in memory is made for, at most."""
 Values = Mapping[str, int]
@@ -69,11 +71,33 @@ def parts_of(
     if isinstance(last.extent, Const) and last.extent.value > LONGEST_PART:
         piece = next((n for n in range(LONGEST_PART, SHORTEST_PART - 1, -1) if last.extent.value % n == 0), None)
         if piece is not None:
-            number = Axis(f"{last.name}_part", algebra.const(last.extent.value // piece))
-            within = Axis(f"{last.name}_in", algebra.const(piece))
-            at = algebra.add(algebra.mul(number.index, piece), within.index)
-            return Parts((*before, number), (within,), {last.symbol: at})
+            return _cut(tuple(before), last, last.extent.value // piece)
     return Parts(tuple(before), (last,), {}) if before else None
+
+
+def _cut(before: tuple[Axis, ...], axis: Axis, count: int) -> Parts:
+    """Parts of an axis of a literal extent, as many as divide it, and of all of those before it."""
+    assert isinstance(axis.extent, Const)
+    piece = axis.extent.value // count
+    number = Axis(f"{axis.name}_part", algebra.const(count))
+    within = Axis(f"{axis.name}_in", algebra.const(piece))
+    at = algebra.add(algebra.mul(number.index, piece), within.index)
+    return Parts((*before, number), (within,), {axis.symbol: at})
+
+
+def _of_columns(of: Reduce, kept: Sequence[Axis], values: Values) -> Parts | None:
+    """Parts of columns that are long and too few for blocks to keep a GPU busy, as a block has many neighbours."""
+    (*_, last), counts = of.axes, [_value(axis.extent, values) for axis in kept]
+    contiguous = {each.index[-1] for each in reads(of.body) if each.index}
+    known = None not in counts and isinstance(last.extent, Const) and len(of.axes) == 1
+    if not known or not isinstance(last.extent, Const) or not any(axis.index in contiguous for axis in kept):
+        return None
+    blocks = prod(n for n in counts if n) // _NEIGHBOURS
+    if last.index in contiguous or not MANY <= blocks * _NEIGHBOURS < _BUSY * _NEIGHBOURS:
+        return None
+    count = 1 << (2 * _BUSY // blocks).bit_length()
+    fits = last.extent.value % count == 0 and last.extent.value // count >= _STRIP
+    return _cut((), last, count) if fits else None
 
 
 def _value(extent: Index, values: Values) -> int | None:
@@ -88,13 +112,15 @@ def in_parts(nest: Nest, values: Values, *, always: bool = False) -> tuple[Nest,
         return (nest,)
     (of,) = found
     kept = _kept(nest, of)
-    parts = parts_of(of.axes, kept, values, always=always)
+    parts, columns = parts_of(of.axes, kept, values, always=always), _of_columns(of, kept, values)
+    parts = parts or columns
     if parts is None:
         return (nest,)
     if (_value(product_of(axis.extent for axis in (*kept, *parts.outer)), values) or 0) > MOST_PARTIAL:
         return (nest,)
     name = f"{nest.output}_parts"
-    partial = Nest(name, "f32", (*kept, *parts.outer), Reduce(of.op, parts.inner, placed(of.body, parts.places)))
+    domain = (*parts.outer, *kept) if parts is columns else (*kept, *parts.outer)
+    partial = Nest(name, "f32", domain, Reduce(of.op, parts.inner, placed(of.body, parts.places)))
     total = Reduce(of.op, parts.outer, _result(partial))
     return partial, Nest(nest.output, nest.dtype, nest.domain, with_reduction(nest.body, of, total))
 

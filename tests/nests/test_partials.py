@@ -67,3 +67,20 @@ def test_moments_of_rows_that_a_cluster_holds_have_no_parts(length: int, nests: 
     x = Read("x", (row.index, outer.index, inner.index), "f32")
     assert len(moments("m", x, (row,), (outer, inner), {}, whole=True)) == nests
     assert len(moments("m", x, (row,), (outer, inner), {})) == 4
+
+
+def test_few_long_columns_have_parts_whose_elements_are_neighbours() -> None:
+    rows, columns = Axis("r", algebra.const(8192)), Axis("k", algebra.const(2048))
+    along = Read("X", (rows.index, columns.index), "f32")
+    partial, whole = in_parts(Nest("Y", "f32", (columns,), Reduce("add", (rows,), along)), {})
+    assert [axis.extent for axis in partial.domain] == [algebra.const(32), columns.extent]
+    assert whole.domain == (columns,)
+    x = np.random.default_rng(3).standard_normal((8192, 2048))
+    parts = nest_value(partial, {"X": x}, {})
+    np.testing.assert_allclose(nest_value(whole, {"Y_parts": parts}, {})[:8], x.sum(0)[:8], rtol=1e-9, atol=1e-9)
+    # Rows of a matrix have a block each, and as many columns keep a GPU busy by themselves.
+    across = Nest("Y", "f32", (columns,), Reduce("add", (rows,), Read("X", (columns.index, rows.index), "f32")))
+    many = Axis("k", algebra.const(1 << 15))
+    wide = Nest("Y", "f32", (many,), Reduce("add", (rows,), Read("X", (rows.index, many.index), "f32")))
+    assert in_parts(across, {}) == (across,)
+    assert in_parts(wide, {}) == (wide,)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
 from argus.core.diagnostic import InternalError
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.base import Capabilities, Solver, identity
 from argus.solvers.enumeration import Enumerate
+from argus.solvers.incremental import opened
 from argus.solvers.model import describe
 from argus.solvers.registry import Deferred
 
@@ -65,6 +66,32 @@ class Portfolio:
                 return answer
             reasons.append(answer)
         return GaveUp(self.name, _join(reasons), any(each.exhausted for each in reasons))
+
+    def opened(self) -> Solver:
+        """The same for small queries; then the first backend that has a stack of assertions."""
+        return _OpenedPortfolio(self)
+
+
+@define(eq=False)
+class _OpenedPortfolio:
+    of: Portfolio
+    _first: list[Solver] | None = field(default=None, init=False)
+
+    @property
+    def name(self) -> str:
+        return self.of.name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.of.capabilities
+
+    def check(self, query: Query, budget: Budget) -> Answer:
+        answer = Enumerate().check(query, evolve(budget, points=min(budget.points, _SMALL)))
+        if not isinstance(answer, GaveUp):
+            return answer
+        if self._first is None:  # which imports the backend
+            self._first = [each for each in map(opened, self.of.backends) if each is not None][:1]
+        return self._first[0].check(query, budget) if self._first else answer
 
 
 @frozen

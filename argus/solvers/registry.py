@@ -13,6 +13,7 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.query import Answer, Budget, Query
 from argus.solvers.base import Capabilities, Solver
+from argus.solvers.incremental import opened
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -69,6 +70,10 @@ class Deferred:
 
     def check(self, query: Query, budget: Budget) -> Answer:
         return get(self.name).check(query, budget)
+
+    def opened(self) -> Solver | None:
+        """The solver with a stack of assertions, if it has one; loads it."""
+        return opened(get(self.name))
 
 
 def _declared() -> dict[str, EntryPoint]:

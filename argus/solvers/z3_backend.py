@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any, cast
+from weakref import finalize
 
 import z3
 from attrs import frozen
@@ -17,6 +18,7 @@ from attrs import frozen
 from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.allocation import keep_freed_memory
 from argus.solvers.base import Capabilities
+from argus.solvers.incremental import OnStack
 from argus.solvers.smtlib.build import Term, build_terms, milliseconds, read_model
 from argus.solvers.smtlib.form import Inexpressible, Lowered
 from argus.solvers.smtlib.lowering import lower
@@ -63,6 +65,47 @@ class Z3:
         finally:
             maker.release()
 
+    def opened(self) -> OnStack:
+        """Z3 with one context and a stack of assertions, for one thread."""
+        return OnStack(self.name, self.capabilities, _Z3Stack)
+
+
+class _Z3Stack:
+    """A context with one solver. Its terms are given back once it is collected, before the context is."""
+
+    def __init__(self) -> None:
+        self._context = _context()
+        self._solver = z3.SimpleSolver(ctx=self._context)
+        self._solver.set("ctrl_c", False)  # an interrupt is Python's to raise, after a check of few steps
+        self._limits: tuple[int, int, int] | None = None
+        self._model: z3.ModelRef | None = None
+        self.make = _Maker(self._context)
+        finalize(self, self.make.release).atexit = False
+
+    def push(self, terms: Sequence[Term]) -> None:
+        self._solver.push()
+        for term in terms:
+            self.make.assert_in(self._solver, term)
+
+    def pop(self, levels: int) -> None:
+        self._solver.pop(levels)
+
+    def check(self, budget: Budget) -> bool | None:
+        limits = budget.steps, milliseconds(budget), budget.seed % (1 << 30)
+        if limits != self._limits:
+            _limit(self._solver, budget)
+            self._limits = limits
+        self._model = None
+        try:
+            outcome = self._solver.check()
+            self._model = self._solver.model() if outcome == z3.sat else None
+        except z3.Z3Exception:
+            return None
+        return None if outcome == z3.unknown else outcome == z3.sat
+
+    def number(self, term: Term) -> int:
+        return self.make.number_in(cast("z3.ModelRef", self._model), term)
+
 
 @frozen
 class Z3Text:
@@ -103,10 +146,14 @@ def _context() -> z3.Context:
 def _solver(budget: Budget, context: z3.Context) -> z3.Solver:
     # SimpleSolver is faster than the logic's tactic on these queries, above all on those with products.
     solver = z3.SimpleSolver(ctx=context)
+    _limit(solver, budget)
+    return solver
+
+
+def _limit(solver: z3.Solver, budget: Budget) -> None:
     solver.set("rlimit", budget.steps)
     solver.set("timeout", milliseconds(budget))
     solver.set("random_seed", budget.seed % (1 << 30))
-    return solver
 
 
 def _check(solver: z3.Solver, budget: Budget) -> z3.CheckSatResult:
@@ -176,6 +223,7 @@ class _Maker:
 
     def __init__(self, context: z3.Context) -> None:
         self._functions = _functions()
+        self._owner = context  # lives at least as long as the terms
         self._context = _address(context.ref())
         self._numbers: dict[int, Term] = {}
         self._all: list[Term] = []

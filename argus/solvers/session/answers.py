@@ -8,9 +8,11 @@ from typing import Literal, get_args
 from attrs import define, evolve, field, frozen
 
 from argus.core.diagnostic import InternalError
-from argus.core.query import Answer, Budget, GaveUp, Query, Sat
+from argus.core.index import Cond
+from argus.core.query import Answer, Budget, GaveUp, Query, Sat, Unsat
 from argus.solvers.base import Solver, identity
 from argus.solvers.cache import Cache
+from argus.solvers.incremental import opened
 from argus.solvers.model import describe, fault
 from argus.solvers.portfolio import believes_stored
 from argus.solvers.session.witnesses import Witness, Witnesses
@@ -63,11 +65,15 @@ class Answers:
     _tally: dict[Count, int] = field(factory=lambda: dict.fromkeys(_COUNTS, 0), init=False)
     _seconds: float = field(default=0.0, init=False)
     _begun: float = field(factory=thread_time, init=False)
-    _memory: dict[str, Answer] = field(factory=dict[str, Answer], init=False)
+    _memory: dict[frozenset[Cond], Answer] = field(factory=dict["frozenset[Cond]", Answer], init=False)
+    _any_model: dict[frozenset[Cond], Answer] = field(factory=dict["frozenset[Cond]", Answer], init=False)
+    """Answers whose model depends on the queries asked before."""
+    _opened: Solver | None = field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.identity = identity(self.solver)
         self.stored = self.cache if self.identity and believes_stored(self.solver) else None
+        self._opened = opened(self.solver)
 
     @property
     def stats(self) -> Stats:
@@ -82,16 +88,23 @@ class Answers:
     def count(self, what: Count) -> None:
         self._tally[what] += 1
 
-    def answer(self, query: Query, *, steps: int | None = None, store: Witnesses | None = None) -> Answer:
-        """The answer within the budget. steps: a lower step limit. store: records the model, not `witnesses`."""
-        cached = self._memory.get(query.key)
+    def answer(
+        self, query: Query, *, steps: int | None = None, store: Witnesses | None = None, any_model: bool = False
+    ) -> Answer:
+        """The answer within the budget.
+
+        steps: a lower step limit. store: records the model, not `witnesses`. any_model: the model may depend on the
+        queries asked before.
+        """
+        key = frozenset(query.assertions)
+        cached = self._memory.get(key) or (self._any_model.get(key) if any_model else None)
         if cached is not None:
             self.count("memory_hits")
             return cached
         budget = self.budget if steps is None else evolve(self.budget, steps=min(steps, self.budget.steps))
-        answer = self._from_disk(query) or self._solve(query, budget)
+        answer = self._from_disk(query, any_model=any_model) or self._solve(query, budget, any_model=any_model)
         if budget == self.budget or not isinstance(answer, GaveUp):
-            self._memory[query.key] = answer
+            (self._any_model if any_model and isinstance(answer, Sat) else self._memory)[key] = answer
         if isinstance(answer, Sat):
             (self.witnesses if store is None else store).add(Witness(dict(answer.model), answer.elements))
         return answer
@@ -103,16 +116,26 @@ class Answers:
             raise InternalError(f"the model from {answer.solver} is wrong: {wrong}, for\n{describe(query)}")
         return answer
 
-    def _from_disk(self, query: Query) -> Answer | None:
-        stored = self.stored.get(query, self.identity) if self.stored is not None else None
+    def _from_disk(self, query: Query, *, any_model: bool) -> Answer | None:
+        names = (self.identity, self._for_any_model) if any_model else (self.identity,)
+        found = (self.stored.get(query, name) for name in names) if self.stored is not None else ()
+        stored = next((each for each in found if each is not None), None)
         if stored is None or (isinstance(stored, Sat) and fault(query, stored.model) is not None):
             return None
         self.count("disk_hits")
         return stored
 
-    def _solve(self, query: Query, budget: Budget) -> Answer:
+    @property
+    def _for_any_model(self) -> str:
+        """The identity under which models are stored that depend on the queries asked before."""
+        return f"{self.identity} any model"
+
+    def _solve(self, query: Query, budget: Budget, *, any_model: bool) -> Answer:
         start = perf_counter()
-        answer = self.solver.check(query, budget)
+        answer = None if self._opened is None else self._opened.check(query, budget)
+        alone = answer is None or isinstance(answer, GaveUp) or (isinstance(answer, Sat) and not any_model)
+        if answer is None or alone:
+            answer = self.solver.check(query, budget)
         enumerated = answer.solver == _ENUMERATION and not isinstance(answer, GaveUp)
         self._seconds += perf_counter() - start
         self.count("enumerated" if enumerated else "reached_smt")
@@ -120,5 +143,6 @@ class Answers:
             self.count("gave_up")
         answer = self.checked(query, answer) if isinstance(answer, Sat) else answer
         if self.stored is not None:
-            self.stored.put(query, answer, self.identity)
+            canonical = alone or isinstance(answer, Unsat)
+            self.stored.put(query, answer, self.identity if canonical else self._for_any_model)
         return answer

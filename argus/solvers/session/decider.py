@@ -28,8 +28,10 @@ class Decider:
 
     answers: Answers
     _general: Witnesses = field(factory=Witnesses, init=False)
-    _hard: dict[tuple[Cond, ...], Answer] = field(factory=dict[tuple[Cond, ...], Answer], init=False)
-    """Answers to queries that no solver decides within _SOON steps."""
+    _hard: dict[tuple[tuple[Cond, ...], bool], Answer] = field(
+        factory=dict["tuple[tuple[Cond, ...], bool]", Answer], init=False
+    )
+    """Answers to queries that no solver decides within _SOON steps, apart for any model and for the one model."""
 
     def decide(
         self, pieces: tuple[Cond, ...], denied: Cond, *, any_model: bool = False, steps: int | None = None
@@ -67,34 +69,34 @@ class Decider:
 
         Where products share factors and the solver gives up within _SOON steps, the products are replaced by unknowns,
         related only by facts about how they compare; a model of that query supplies sizes to try. hint: if that fails
-        too, give up instead of asking again with the full step limit.
+        too, give up instead of asking again with the full step limit, and take any model.
         """
-        if assertions in self._hard:
-            return self._hard[assertions]
+        if (assertions, hint) in self._hard:
+            return self._hard[assertions, hint]
         related = has_product_facts(assertions)
         limit = self.answers.budget.steps if steps is None else min(steps, self.answers.budget.steps)
         soon = min(_SOON, limit)
-        answer = self._ask(assertions, soon if related else steps)
+        answer = self._ask(assertions, soon if related else steps, any_model=hint)
         if not related or not isinstance(answer, GaveUp):
             return answer
-        answer = self._by_facts(assertions, product_facts(assertions)) or answer
+        answer = self._by_facts(assertions, product_facts(assertions), any_model=hint) or answer
         if isinstance(answer, GaveUp):
             return answer if hint or soon >= limit else self._ask(assertions, steps)
-        self._hard[assertions] = answer
+        self._hard[assertions, hint] = answer
         return answer
 
-    def _by_facts(self, assertions: tuple[Cond, ...], facts: tuple[Cond, ...]) -> Answer | None:
+    def _by_facts(self, assertions: tuple[Cond, ...], facts: tuple[Cond, ...], *, any_model: bool) -> Answer | None:
         """A definite answer from the facts about products, or None."""
         general = Query(tuple(map(abstract_products, (*assertions, *facts))))
-        abstract = self.answers.answer(general, store=self._general)
+        abstract = self.answers.answer(general, store=self._general, any_model=any_model)
         if not isinstance(abstract, Sat):
             return abstract if isinstance(abstract, Unsat) else None
         made = linear_instance(assertions, abstract.model, all_symbols=True)
-        found = None if made is None else self._extended_model(made[0], made[1], assertions)
+        found = None if made is None else self._extended_model(*made, assertions, any_model=any_model)
         return None if found is None else found.answer(WITNESS)
 
-    def _ask(self, assertions: tuple[Cond, ...], steps: int | None = None) -> Answer:
-        return self.answers.answer(Query(assertions), steps=steps)
+    def _ask(self, assertions: tuple[Cond, ...], steps: int | None = None, *, any_model: bool = False) -> Answer:
+        return self.answers.answer(Query(assertions), steps=steps, any_model=any_model)
 
     def _refuted_without_products(self, connected: tuple[Cond, ...], denied: Cond, steps: int | None) -> Unsat | None:
         """A proof by linear arithmetic, or None.
@@ -106,13 +108,13 @@ class Decider:
             # Solvers give up mostly on products of symbols, and a linear goal rarely needs those hypotheses.
             if len(linear) == len(connected) or self.answers.witnesses.of((denied, *linear)) is not None:
                 return None
-            answer = self._ask((*linear, denied), steps)
+            answer = self._ask((*linear, denied), steps, any_model=True)
             return answer if isinstance(answer, Unsat) else None
         # A proof that uses a product only as an opaque number needs no nonlinear arithmetic.
         general = tuple(map(abstract_products, (*connected, denied)))
         if self._general.of(general) is not None:
             return None
-        answer = self.answers.answer(Query(general), steps=steps, store=self._general)
+        answer = self.answers.answer(Query(general), steps=steps, store=self._general, any_model=True)
         return answer if isinstance(answer, Unsat) else None
 
     def _model_with_earlier_sizes(self, connected: tuple[Cond, ...], denied: Cond) -> Witness | None:
@@ -134,10 +136,15 @@ class Decider:
         return self._extended_model((*connected, part), {}, (denied, *connected))
 
     def _extended_model(
-        self, narrower: tuple[Cond, ...], numbers: dict[Symbol, int], assertions: tuple[Cond, ...]
+        self,
+        narrower: tuple[Cond, ...],
+        numbers: dict[Symbol, int],
+        assertions: tuple[Cond, ...],
+        *,
+        any_model: bool = True,
     ) -> Witness | None:
         """A model of the narrower conditions, extended by the numbers, if it satisfies all assertions; else None."""
-        answer = self._ask(narrower)
+        answer = self._ask(narrower, any_model=any_model)
         if not isinstance(answer, Sat):
             return None
         found = Witness({**answer.model, **numbers}, answer.elements)

@@ -59,11 +59,12 @@ def build_terms(steps: Sequence[Step], make: TermMaker) -> list[Term]:
     """The term of each step, in order; steps refer only to earlier ones, so one loop suffices at any depth."""
     terms: list[Term] = []
     for step in steps:
-        terms.append(_term(step, terms, make))
+        terms.append(build_term(step, terms, make))
     return terms
 
 
-def _term(step: Step, terms: Sequence[Term], make: TermMaker) -> Term:
+def build_term(step: Step, terms: Sequence[Term], make: TermMaker) -> Term:
+    """The term of one step. terms: those of the steps before it."""
     match step:
         case Number(value=value):
             return make.number(value)

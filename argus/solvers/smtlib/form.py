@@ -10,7 +10,7 @@ loop, however deep the expressions are.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, assert_never
 
 from attrs import frozen
 
@@ -80,6 +80,25 @@ class Opposite:
 
 
 Step = Number | Variable | Total | Product | Choice | AtMost | Equal | Every | Some | Opposite
+
+
+def operands(step: Step) -> tuple[int, ...]:
+    """The steps that a step refers to."""
+    match step:
+        case Number() | Variable():
+            return ()
+        case Total(terms=terms):
+            return tuple(part for part, _ in terms)
+        case Product(left, right) | AtMost(left, right) | Equal(left, right):
+            return left, right
+        case Choice(condition, then, other):
+            return condition, then, other
+        case Every(parts) | Some(parts):
+            return parts
+        case Opposite(part):
+            return (part,)
+        case _:
+            assert_never(step)
 
 
 @frozen

@@ -37,7 +37,7 @@ def lower(query: Query) -> Lowered | Inexpressible:
     roots = (*query.assertions, *definedness(query.assertions))
     try:
         for node in topological(roots):
-            place[node] = _visit(writer, node, [place[child] for child in children(node)])
+            place[node] = lowered(writer, node, [place[child] for child in children(node)])
     except InexpressibleError as error:
         return Inexpressible(str(error))
     asserted = dict.fromkeys([*writer.asserted, *(place[root] for root in roots)])
@@ -45,7 +45,8 @@ def lower(query: Query) -> Lowered | Inexpressible:
     return Lowered(logic, tuple(writer.steps), tuple(asserted), tuple(writer.symbols), tuple(writer.read))
 
 
-def _visit(writer: Writer, node: Node, parts: Sequence[int]) -> int:
+def lowered(writer: Writer, node: Node, parts: Sequence[int]) -> int:
+    """The step of a node whose parts are lowered."""
     match node:
         case Const(value=value):
             return writer.number(value)

@@ -94,11 +94,14 @@ class Writer:
         value = self.fresh()
         if kind == "read":
             self.read.append((name, at, value))
-        for other_at, other in earlier.items():
-            differs = [self.write(Opposite(self.write(Equal(a, b)))) for a, b in zip(at, other_at, strict=True)]
-            self.asserted.append(self.write(Some((*differs, self.write(Equal(value, other))))))
+        self.asserted += [self.agreement(at, value, *other) for other in earlier.items()]
         earlier[at] = value
         return value
+
+    def agreement(self, at: tuple[int, ...], value: int, other_at: tuple[int, ...], other: int) -> int:
+        """That two elements of one array are equal where their indices are."""
+        differs = [self.write(Opposite(self.write(Equal(a, b)))) for a, b in zip(at, other_at, strict=True)]
+        return self.write(Some((*differs, self.write(Equal(value, other)))))
 
     def bits(self, value: int, width: int) -> tuple[int, ...]:
         """For each of the lowest `width` bits of value, the condition that it is one."""

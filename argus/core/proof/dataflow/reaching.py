@@ -26,6 +26,7 @@ from argus.core.proof.prover import Prover
 from argus.core.proof.sync.epochs import Epochs, epochs_of
 from argus.core.proof.sync.ordering import Ordering, queue_of
 from argus.core.proof.values.content import BoolArray, Names
+from argus.core.values.expr import Expr
 
 _PIECE_LIMIT = 8
 _Pending = list[tuple[BoolArray, Cond]]
@@ -53,7 +54,7 @@ class Flow:
 
     launch_records: tags of tensors that earlier launches wrote. path_accesses: those of all control paths, this one
     included. replaced: what `flattened_views` replaced. decided: the tensors by whose numbers later launches of a
-    program decide something.
+    program decide something. evaluations: what `held.outputs` has found of it, by what tensors hold before.
     """
 
     timeline: Timeline
@@ -64,6 +65,9 @@ class Flow:
     path_accesses: tuple[Accesses, ...] = ()
     replaced: tuple[FlattenedView, ...] = ()
     decided: frozenset[Buffer] = frozenset()
+    evaluations: dict[frozenset[tuple[Buffer, Expr]], object] = field(
+        factory=dict["frozenset[tuple[Buffer, Expr]]", object], init=False
+    )
     history: History = field(init=False)
     epochs: Epochs = field(init=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial, reduce
 from itertools import product
+from typing import cast
 
 import numpy as np
 from attrs import evolve, frozen
@@ -93,8 +94,7 @@ def interpreted(
         for access in flow.accesses.of(step)
         if access.mode == "write" and access.view.buffer is tensor
     ]
-    loops = Loops()
-    cells = Cells(flow, loops.at_head, loops.after_loop, before or {})
+    cells, loops = _evaluated(flow, before or {})
     cases: list[Stored] = []
     adds = {isinstance(store.step.stmt, Copy) and store.step.stmt.combine is not None for store in stores}
     if len(adds) != 1:
@@ -115,6 +115,17 @@ def interpreted(
     return Held(
         tuple(dict.fromkeys(cases)), frozenset(roundings(cells, [store.step for store in stores])), adds == {True}
     )
+
+
+def _evaluated(flow: Flow, before: Mapping[Buffer, Expr]) -> tuple[Cells, Loops]:
+    """What is known of the cells and the loops of a flow: outputs share most of it. All that may be asked is left."""
+    key = frozenset(before.items())
+    if key not in flow.evaluations:
+        loops = Loops()
+        flow.evaluations[key] = Cells(flow, loops.at_head, loops.after_loop, before), loops
+    cells, loops = cast("tuple[Cells, Loops]", flow.evaluations[key])
+    cells.questions = cells.questions.renewed()
+    return cells, loops
 
 
 def _stored(

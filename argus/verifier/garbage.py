@@ -10,7 +10,7 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 
-_YOUNG = 100_000
+_YOUNG = 1_000_000
 """New objects between two collections, at least."""
 
 

@@ -8,7 +8,7 @@ from math import gcd
 from typing import cast
 
 from argus.core import interval
-from argus.core.algebra.integers import IndexLike, index, linear, linear_terms, sub
+from argus.core.algebra.integers import IndexLike, index, linear, linear_terms
 from argus.core.index import And, Cmp, CmpOp, Cond, Index, Not, Or, Pick, digest_of
 from argus.core.interning import intern, lookup
 
@@ -139,19 +139,25 @@ def _compare(op: CmpOp, difference: Index) -> Cond:
     return intern(key, Cmp(op, left, right, digest_of("cmp", op, left.digest, right.digest), (left, right)))
 
 
+@lru_cache(maxsize=1 << 14)
+def _compared(op: CmpOp, a: IndexLike, b: IndexLike, more: int) -> Cond:
+    """`a + more <= b` or `a + more == b`; cached, since contexts are made of the same comparisons again and again."""
+    return _compare(op, linear([(index(a), 1), (index(b), -1)], more))
+
+
 def le(a: IndexLike, b: IndexLike) -> Cond:
     """`a <= b`."""
-    return _compare("<=", sub(a, b))
+    return _compared("<=", a, b, 0)
 
 
 def lt(a: IndexLike, b: IndexLike) -> Cond:
     """`a < b`, as `a + 1 <= b`."""
-    return _compare("<=", linear([(index(a), 1), (index(b), -1)], 1))
+    return _compared("<=", a, b, 1)
 
 
 def eq(a: IndexLike, b: IndexLike) -> Cond:
     """`a == b`."""
-    return _compare("==", sub(a, b))
+    return _compared("==", a, b, 0)
 
 
 def implies(a: Cond, b: Cond) -> Cond:

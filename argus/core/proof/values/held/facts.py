@@ -15,7 +15,7 @@ from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.values.held.conditions_of import free_test, free_tests, inhabited_tests, of_sizes, point
 from argus.core.proof.values.held.edges import at_edges, with_fixed_quotients
 from argus.core.proof.values.held.folds import NEUTRAL, Range, reduction
-from argus.core.proof.values.held.joined import joined_cond, zipped
+from argus.core.proof.values.held.instances import agrees
 from argus.core.proof.values.held.kinds_of import has_extremum, is_extremum, is_of_sums, levels
 from argus.core.proof.values.held.lemmas import lemmas_of
 from argus.core.proof.values.held.named_integers import named, named_in, named_integers
@@ -34,7 +34,6 @@ from argus.core.values.places import limit
 from argus.core.values.rewriting import nodes
 from argus.core.walk import children, mentions, rebuild, symbols
 
-_FEW = range(4)
 _ZERO = expr(0)
 _CASES = 4
 _STEPS = STEPS_PER_SECOND // 2
@@ -59,8 +58,18 @@ class Known:
         """Whether the condition provably holds here."""
         if goal is algebra.TRUE or goal is algebra.FALSE or goal in self.context:
             return goal is not algebra.FALSE
+        key, kept = (self.context, goal), self.questions.held
+        if key not in kept:
+            found = self._follows(goal)
+            if self.questions.left < 0:
+                return found
+            kept[key] = found
+        return kept[key]
+
+    def _follows(self, goal: Cond) -> bool:
+        """The same, from what is known of the goal's own symbols, asked once for many contexts, or from all."""
         named = symbols(goal)
-        own = tuple(cond for cond in self.context if symbols(cond) <= named)  # asked once for many contexts
+        own = tuple(cond for cond in self.context if symbols(cond) <= named)
         return self._asked(own, goal) or (len(own) < len(self.context) and self._asked(self.context, goal))
 
     def decided(self, cond: Cond) -> Cond:
@@ -219,38 +228,6 @@ class Known:
 def both_cases(test: Cond) -> tuple[Cond, Cond]:
     """A condition, and its opposite."""
     return test, algebra.negate(test)
-
-
-def agrees(known: Known, general: Expr, special: Expr) -> bool:
-    """Whether `general` is `special` here, where a loop or a bound variable has one of a few numbers."""
-    if general is special:
-        return True
-    if not known.questions.one():
-        return False
-    if isinstance(general, Reduce) and special is NEUTRAL[general.op]:
-        return known.holds(algebra.le(general.high, general.low))
-    for symbol in sorted(all_symbols(general), key=lambda each: each.name):
-        for number in _FEW if symbol.kind == "loop" or symbol.name.startswith("~") else ():
-            one, here = replaced(general, {symbol: algebra.const(number)}), algebra.eq(algebra.sym(symbol), number)
-            if one is special:
-                return known.holds(here)
-            if isinstance(one, Choose) and isinstance(special, Choose) and known.holds(here):
-                return known.simplified(one) is special  # without the tests that are decided there
-    if _joined(known, general, special):
-        return True
-    if isinstance(special, Choose) and not isinstance(special.test, Compare):
-        yes, no = known.within(special.test), known.within(algebra.negate(special.test))
-        return agrees(yes, general, special.then) and agrees(no, general, special.other)
-    return False
-
-
-def _joined(known: Known, one: Expr, two: Expr) -> bool:
-    """Whether two expressions of one shape have equal integers here."""
-
-    def index(a: Index, b: Index) -> Index | None:
-        return a if a is b or known.holds(algebra.eq(a, b)) else None
-
-    return zipped(one, two, index, lambda a, b: joined_cond(a, b, index)) is not None
 
 
 class _Simplifying:

@@ -20,12 +20,14 @@ Asked = tuple[Expr, Expr, Facts]
 class Questions:
     """How much more is asked or looked at: beyond it nothing is known, and expressions stay as they are.
 
-    answers, simplified, forms, equalities, left_open: what has been found about the same flow: of a solver, simplified
-    expressions, normal forms, whether two of these are equal under facts, and what such facts leave open in one.
+    answers, held, simplified, forms, equalities, left_open: what has been found about the same flow: of a solver, of
+    what is known, simplified expressions, normal forms, whether two of these are equal under facts, and what such facts
+    leave open in one.
     """
 
     left: int = 6000
     answers: dict[tuple[tuple[Cond, ...], Cond], bool] = field(factory=dict["tuple[tuple[Cond, ...], Cond]", bool])
+    held: dict[tuple[tuple[Cond, ...], Cond], bool] = field(factory=dict["tuple[tuple[Cond, ...], Cond]", bool])
     simplified: dict[tuple[tuple[Cond, ...], Expr], Expr] = field(factory=dict["tuple[tuple[Cond, ...], Expr]", Expr])
     forms: FormOf = field(factory=lambda: cache(normal_form))
     equalities: dict[Asked, Equal | Undecided] = field(factory=dict["Asked", "Equal | Undecided"])

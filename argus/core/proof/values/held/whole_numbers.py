@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from argus.core.dtype import DType, bf16, f16, f32
 from argus.core.ir import Buffer, Cast, Copy, Elem, Fold, Kernel, Map, Mma, Num, walk
@@ -10,6 +11,7 @@ from argus.core.ir.element_walk import dtype_of, nodes
 from argus.core.proof.values.held.deciding import deciding
 from argus.core.values.expr import Element, Expr
 
+_KERNELS = 16
 _WHOLE = {f32: 1 << 24, f16: 1 << 11, bf16: 1 << 8}
 
 
@@ -30,6 +32,7 @@ def limits(kernel: Kernel, before: Iterable[Expr], target: Buffer, later: frozen
     return most, target in deciding(kernel, later)
 
 
+@lru_cache(maxsize=_KERNELS)
 def exact_up_to(kernel: Kernel) -> int:
     """The size of integers that no statement rounds, of those that no earlier launch has rounded."""
     return whole_numbers(_computed_types(kernel))

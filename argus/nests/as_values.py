@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import count, product, zip_longest
+from math import isinf, isnan
 from typing import assert_never
 
 from attrs import field, frozen
@@ -34,9 +35,12 @@ from argus.nests.nest import (
     TensorType,
     Test,
 )
+from argus.nests.rewrite import reductions
 
 _REDUCTIONS: Mapping[str, ReduceOp] = {"add": "sum", "mul": "product", "max": "max", "min": "min"}
+_FLOATS = frozenset(("f32", "bf16", "f16"))
 _FEW = 8
+"""Places of an axis that are spelled out, at most."""
 
 
 def are_equal(
@@ -46,9 +50,17 @@ def are_equal(
 
     nests: those whose outputs are read as what they compute. types: of all tensors.
     """
+    if any(each.op not in _REDUCTIONS for each in reductions(one, other, *(nest.body for nest in nests.values()))):
+        return False
     a, b = (_Formula(nests, types, {}).of(each) for each in (one, other))
     facts = tuple(cond for axis in domain for cond in (algebra.le(0, axis.index), algebra.lt(axis.index, axis.extent)))
     return isinstance(by_normal_forms(a, b, facts), Equal)
+
+
+def _number(value: float) -> Formula:
+    if isnan(value):
+        return fn("nan")
+    return infinity(1 if value > 0 else -1) if isinf(value) else expr(Fraction(value))
 
 
 @frozen
@@ -65,15 +77,15 @@ class _Formula:
             case Read():
                 return self._element(of)
             case Constant(value=value):
-                return infinity(1 if value > 0 else -1) if abs(value) == float("inf") else expr(Fraction(value))
+                return _number(value)
             case Coordinate(index=index):
                 return expr(self._index(index))
             case Apply(op=op, args=args):
                 return fn(op, *map(self.of, args))
             case Select(test=test, then=then, other=other):
                 return self._chosen(test, self.of(then), self.of(other))
-            case Convert(arg=arg):
-                return self.of(arg)
+            case Convert(dtype=dtype, arg=arg):  # as in claims, floats are not rounded
+                return self.of(arg) if dtype in _FLOATS else fn(f"to {dtype}", self.of(arg))
             case Reduce():
                 return self._reduced(of)
             case _:

@@ -16,7 +16,7 @@ from argus.nests.convolution import Convolution, Taps, convolution_nest, convolu
 from argus.nests.evaluate import Array, nest_value
 from argus.nests.exchanged import FACTORS, WINDOWS, Exchanged, exchanged
 from argus.nests.fusion import inlined
-from argus.nests.nest import Apply, Axis, Constant, Expr, Nest, Read, Reduce, Select, TensorType
+from argus.nests.nest import Apply, Axis, Constant, Convert, Expr, Nest, Read, Reduce, Select, TensorType
 from argus.nests.rewrite import reductions, with_reads
 
 number = algebra.const
@@ -181,6 +181,23 @@ def test_the_double_is_not_proved(name: str) -> None:
     case = CASES[name]()
     found = case.found
     assert not case.proves(evolve(found, new=Apply("mul", (found.new, Constant(2.0)))))
+
+
+def test_a_conversion_to_integers_is_no_identity() -> None:
+    """Nor is the place of a maximum compared, or what is no number equal to one."""
+    case = of_product()
+    m, n = case.whole.domain[0], Axis("n", number(40))
+    x = read("X", m, n)
+
+    def proved(one: Expr, other: Expr) -> bool:
+        return are_equal(Reduce("add", (n,), one), Reduce("add", (n,), other), {}, case.types, (m,))
+
+    assert proved(Convert("bf16", x), x)
+    assert proved(Convert("i64", x), Convert("i64", x))
+    assert not proved(Convert("i64", x), x)
+    assert not proved(Apply("mul", (x, Constant(float("nan")))), x)
+    place = Reduce("argmax", (Axis("k", number(40)),), x)
+    assert not are_equal(place, place, {}, case.types, (m,))
 
 
 # -- rules that are switched off -------------------------------------------------------------------------------

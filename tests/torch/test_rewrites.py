@@ -113,6 +113,18 @@ def test_what_others_read_is_not_rewritten() -> None:
     assert compiled(both, GIVEN)[1].rewrites == ()
 
 
+@pytest.mark.nightly
+def test_sizes_that_are_not_known_are_symbols_of_the_proof() -> None:
+    made._dynamo.reset()
+    function = made.compile(halves, backend=argus_backend, dynamic=True)
+    for rows, depth, columns in ((6, 40, 24), (9, 44, 20)):
+        given = drawn((rows, depth), (columns, depth), (columns,))
+        torch.testing.assert_close(function(*given), halves(*given))
+    entry = argus.torch.report()[-1]
+    assert [each.rule for each in entry.rewrites] == [FACTORS]
+    assert "40" not in entry.rewrites[0].new[0]
+
+
 def test_a_choice_that_is_none_is_refused() -> None:
     with pytest.raises(Exception, match="`rewrites` is 'no'"):
         compiled(halves, GIVEN, rewrites="no")

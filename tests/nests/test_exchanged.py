@@ -57,11 +57,13 @@ def of_product(bias: bool = False) -> Case:
     return Case(Nest("Y", "f32", (m, o), Apply("mul", (halves, Constant(1.5)))), types, FACTORS)
 
 
-def of_convolution(taps: Taps, space: int, output: int, window: int, rule: str = FACTORS) -> Case:
+def of_convolution(taps: Taps, space: int, output: int, window: int, rule: str = FACTORS, channels: int = 4) -> Case:
     """The mean of windows of the outputs of a convolution of two axes, of all outputs if there is one window."""
     conv = Convolution((taps, taps))
-    x = TensorType("X", (number(3), number(4), number(space), number(space)), "f32")
-    f = TensorType("F", tuple(map(number, ((4, 6) if taps.transposed else (6, 4)) + (taps.taps,) * 2)), "f32")
+    x = TensorType("X", (number(3), number(channels), number(space), number(space)), "f32")
+    f = TensorType(
+        "F", tuple(map(number, ((channels, 6) if taps.transposed else (6, channels)) + (taps.taps,) * 2)), "f32"
+    )
     y = TensorType("C", (number(3), number(6), number(output), number(output)), "f32")
     nest = convolution_nest(conv, x, f, y)
     windows = [Axis(f"p{k}", number(output // window)) for k in range(2)]
@@ -92,6 +94,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "product less its own rows": lambda: of_product(bias=True),
     "mean of a padded convolution": lambda: of_convolution(Taps(3, 1, 1, 1), 20, 20, 20),
     "mean of a transposed convolution": lambda: of_convolution(Taps(3, transposed=True), 20, 22, 22),
+    "mean of as many channels as rows": lambda: of_convolution(Taps(3, transposed=True), 16, 18, 18, channels=16),
     "mean of a transposed convolution with steps": lambda: of_convolution(Taps(3, 2, 1, 1, True), 10, 20, 20),
     "sum over one axis of a convolution": of_depth,
     "windows of a convolution": lambda: of_convolution(Taps(3), 12, 10, 5),
@@ -212,10 +215,10 @@ def without_memory() -> None:
 
 @pytest.mark.usefixtures("without_memory")
 def test_sums_of_equal_ranges_need_an_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    def alike(*_: object) -> bytes:
-        return b""
+    def alike(*_: object) -> None:
+        return None
 
-    monkeypatch.setattr(exchanging, "_order_of", alike)
+    monkeypatch.setattr(exchanging, "_of_equal_ranges", alike)
     case = of_product()
     assert not case.proves(case.found)
     binding.prefix.cache_clear()

@@ -11,7 +11,7 @@ from typing import Protocol
 from argus.core import algebra
 from argus.core.index import Bin, Const, Index, Sum, Symbol
 from argus.core.values import polynomial as polys
-from argus.core.values.atoms import ONE, Holds, Monomial, Poly, Prefix, of_atom
+from argus.core.values.atoms import ONE, Holds, Monomial, Poly, Prefix, of_atom, single
 from argus.core.values.ends import greater, lesser
 from argus.core.values.literals import remainder
 from argus.core.values.places import coordinates, share_a_place, unused
@@ -41,7 +41,7 @@ def exchanged(
 ) -> Poly | None:
     """A sum of sums whose inner range is free of the outer variable: the order is that of the ranges' forms.
 
-    Of equal ranges it is that of the bodies, with one variable inside and with the other. Where no coordinate names
+    Of equal ranges it is that of the bodies, with one variable outside and with another. Where no coordinate names
     both variables, their ranges are compared as shifted.
     """
     for pair in inner:
@@ -54,17 +54,50 @@ def exchanged(
         outside = polys.of_monomial(rest)
         fresh = unused(atom.free | atom.body.free | outside.free | symbols(bound) | {variable})
         body = polys.mul(replace(atom.body, {atom.variable: algebra.sym(fresh)}), outside)
-        if atom.bound is bound and _order_of(body, fresh, variable, replace) >= _order_of(
-            body, variable, fresh, replace
-        ):
-            return None
-        return sum_of(fresh, atom.bound, sum_of(variable, bound, body, product=False), product=False)
+        if atom.bound is not bound:
+            return sum_of(fresh, atom.bound, sum_of(variable, bound, body, product=False), product=False)
+        return _of_equal_ranges(variable, fresh, bound, body, sum_of, replace)
     return None
 
 
-def _order_of(body: Poly, inner: Symbol, outer: Symbol, replace: Replace) -> bytes:
-    """By which the order of two variables of equal ranges is decided."""
-    return replace(body, {inner: algebra.sym(_INNER), outer: algebra.sym(_OUTER)}).digest
+def _of_equal_ranges(
+    outer: Symbol, inner: Symbol, bound: Index, body: Poly, sum_of: SumOf, replace: Replace
+) -> Poly | None:
+    """A sum over variables of equal ranges with another one outside; None if the outer one is to be outside.
+
+    That is the one whose body, with that variable and all others named alike, comes last: so it does not depend on the
+    order in which they were.
+    """
+    variables, core = [outer, inner], body
+    while (found := _sum_within(core, bound)) is not None:
+        monomial, atom = found
+        fresh = unused(core.free | atom.body.free | symbols(bound) | set(variables))
+        rest = tuple(pair for pair in monomial if pair[0] is not atom)
+        core = polys.mul(replace(atom.body, {atom.variable: algebra.sym(fresh)}), polys.of_monomial(rest))
+        variables.append(fresh)
+
+    def key(of: Symbol) -> bytes:
+        names = {each: algebra.sym(_OUTER if each is of else _INNER) for each in variables}
+        return replace(core, names).digest
+
+    keys = {each: key(each) for each in variables}
+    chosen = max(variables, key=lambda each: keys[each])
+    if keys[chosen] == keys[outer]:
+        return None
+    for each in (*(each for each in reversed(variables) if each is not chosen), chosen):
+        core = sum_of(each, bound, core, product=False)
+    return core
+
+
+def _sum_within(core: Poly, bound: Index) -> tuple[Monomial, Prefix] | None:
+    """The only term of a body, and a sum in it over a range of this length."""
+    alone = single(core)
+    if alone is None or alone[1] != 1:
+        return None
+    for atom, exponent in alone[0]:
+        if isinstance(atom, Prefix) and not atom.product and exponent == 1 and atom.bound is bound:
+            return alone[0], atom
+    return None
 
 
 def by_quotients(

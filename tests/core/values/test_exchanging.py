@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from argus.core.algebra import add, all_of, const, eq, floordiv, le, lt, mod, mul, sub, sym
@@ -34,6 +36,18 @@ def test_equal_ranges_are_exchanged(size: Index) -> None:
     assert are_equal(inside, first)
     assert are_equal(inside, total(K, size, total(N, size, product(sym(K)))))
     assert not are_equal(inside, total(N, size, total(K, size, product(sym(N)))))
+
+
+@pytest.mark.parametrize("size", [SIZE, const(16)])
+def test_three_equal_ranges_have_one_order(size: Index) -> None:
+    body = element("X", M, sym(N), sym(K)) * element("W", sym(V), sym(K)) * element("B", sym(V))
+    orders = [
+        total(one, size, total(two, size, total(three, size, body))) for one, two, three in permutations((N, K, V))
+    ]
+    assert all(are_equal(orders[0], each) for each in orders)
+    inside = total(V, size, element("W", sym(V), sym(K)) * element("B", sym(V)))
+    assert are_equal(orders[0], total(N, size, total(K, size, element("X", M, sym(N), sym(K)) * inside)))
+    assert not are_equal(orders[0], total(N, size, total(K, size, element("X", M, sym(K), sym(N)) * inside)))
 
 
 @pytest.mark.parametrize("number", [2, 3, 5])

@@ -39,7 +39,7 @@ def telescoped(variable: Symbol, bound: Index, body: Poly, replace: Replace) -> 
         rest += [polys.of_monomial(monomial, -factor) for _, factor, monomial in members]
         for by, factor, _ in members:
             for step in range(first, by):
-                ends = (replace(one, {variable: algebra.add(end, step)}) for end in (bound, algebra.const(0)))
+                ends = (replace(one, {_any(variable): algebra.add(end, step)}) for end in (bound, algebra.const(0)))
                 at_ends.append(polys.scale(polys.mul(outer, polys.sub(*ends)), factor))
     return polys.add(*rest), polys.add(*at_ends)
 
@@ -47,10 +47,13 @@ def telescoped(variable: Symbol, bound: Index, body: Poly, replace: Replace) -> 
 def _unshifted(variable: Symbol, of: Poly, replace: Replace) -> tuple[Poly, int]:
     """(f, n) with f(variable + n) as the polynomial: f is the same for all of its shifts by numbers.
 
-    Not of a variable with a range of its own, which tests of a shifted one would be decided by.
+    f is of a variable without a range: by that of the variable, tests of a shifted one would be decided.
     """
     found = shift((of,), variable)
-    if found is None or variable.low is not None or variable.high is not None:
-        return of, 0
-    by = found[0] * linear_terms(found[1])[1]
-    return replace(of, {variable: algebra.sub(algebra.sym(variable), by)}), by
+    by = 0 if found is None else found[0] * linear_terms(found[1])[1]
+    return replace(of, {variable: algebra.sub(algebra.sym(_any(variable)), by)}), by
+
+
+def _any(variable: Symbol) -> Symbol:
+    """The variable without a range."""
+    return Symbol(variable.name, variable.kind)

@@ -13,14 +13,14 @@ from argus.core.ir import Equals, For, trips
 from argus.core.proof.dataflow import timeline
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.separable_index import Separable
-from argus.core.proof.outputs import equality_claims, writes
+from argus.core.proof.outputs import equality_claims, tile_index, writes
 from argus.core.proof.values.held import elements, folds, places_of_extrema, residues, rounded_integers
 from argus.core.query import Budget
-from argus.core.values import wrapping
+from argus.core.values import nests, wrapping
 from argus.core.values.expr import Expr, Reduce
 from argus.core.verdict import Proved
 from argus.verifier.kernel import verify
-from tests.verifier.switched_off_checks import Patch, always, assert_proved, load_edited
+from tests.verifier.switched_off_checks import Patch, always, assert_proved, load, load_edited
 
 NO_RUNS = evolve(Budget(), runs=0)
 Edit = tuple[str, str]
@@ -89,6 +89,14 @@ TERMS: Callable[[Reduce], int | None] = vars(residues)["_extent"]
 IN_STEP: Callable[[Sequence[Expr], Symbol], Expr | None] = vars(folds)["_in_step"]
 
 
+def nothing_known(variables: list[Symbol], _: Expr) -> dict[Symbol, int]:
+    return dict.fromkeys(variables, 0)
+
+
+def nothing_differs(*_: object) -> str:
+    return ""
+
+
 def patched(module: object, name: str, by: object) -> Patch:
     return lambda patch: patch.setattr(module, name, by)
 
@@ -128,6 +136,12 @@ RULES: dict[str, tuple[str, Patch, tuple[Edit, ...], Patch]] = {
         patched(wrapping, "_unwrapped", unchanged),
         (("wrapped(elements(X)(r) * elements(Z)(r) - 3, i32)", "elements(X)(r) * elements(Z)(r) - 3"),),
         patched(elements, "_wrapped", unchanged),
+    ),
+    "maxima over several axes": (
+        "formula_greatest_of_windows",
+        patched(nests, "_first_places", nothing_known),
+        (("X[r, a, b, c]", "X[r, a, b, b]"),),
+        patched(equality_claims, "_difference", nothing_differs),
     ),
     "stores from the end": (
         "formula_sums_from_the_end",
@@ -194,3 +208,17 @@ def test_a_sum_of_32_bits_is_none_of_64(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(wrapping, "_bits", in_64_bits)
 
     assert_proved(load_edited(kernel, edit))
+
+
+@pytest.mark.share(64, among="verifier: checks of values")
+def test_quotients_by_several_numbers_are_nested_where_one_divides_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, wrong = "tiles_by_quotients_of_quotients", load("tiles_by_quotient_and_another_remainder")
+    assert_proved(load_edited(kernel))
+    assert not isinstance(verify(wrong, solver="z3", budget=NO_RUNS).verdict, Proved)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tile_index, "_divides", always)
+        assert_proved(wrong)
+    monkeypatch.setattr(tile_index, "_divides", unequal)
+
+    assert not isinstance(verify(load_edited(kernel), solver="z3", budget=NO_RUNS).verdict, Proved)

@@ -1,6 +1,7 @@
 """Nested reductions of one operation over ranges that do not depend on each other: the longest strides are outside.
 
-A sum over lanes of sums over steps is the sum over steps of those over lanes, whose ranges adjoin.
+A sum over lanes of sums over steps is the sum over steps of those over lanes, whose ranges adjoin. Extrema over
+variables of different coordinates are in the order of these.
 """
 
 from __future__ import annotations
@@ -16,12 +17,22 @@ from argus.core.walk import substitute, symbols
 
 
 def ordered(of: Reduce) -> Reduce:
-    """The same with its loops in the order of their strides, all conditions inside; itself if that is their order."""
+    """The same with its loops in the order of their strides, or of the coordinates that name their variables.
+
+    All conditions are inside. Itself if that is their order.
+    """
     nest = _nest(of)
-    strides = _strides([each.variable for each in nest], nest[-1].body) if len(nest) > 1 else None
-    if strides is None:
+    if len(nest) == 1:
         return of
-    found = sorted(nest, key=cmp_to_key(lambda a, b: _compared(strides[a.variable], strides[b.variable])))
+    variables, inner = [each.variable for each in nest], nest[-1].body
+    strides = _strides(variables, inner)
+    if strides is not None:
+        found = sorted(nest, key=cmp_to_key(lambda a, b: _compared(strides[a.variable], strides[b.variable])))
+    elif of.op in ("max", "min"):
+        places = _first_places(variables, inner)
+        found = sorted(nest, key=lambda each: places[each.variable])
+    else:
+        return of
     if found == nest:
         return of
     body: Expr = nest[-1].body
@@ -55,6 +66,16 @@ def _strides(variables: list[Symbol], body: Expr) -> dict[Symbol, Index] | None:
         if not any(symbols(each) & set(variables) for each in factors.values()):
             return factors
     return None
+
+
+def _first_places(variables: list[Symbol], body: Expr) -> dict[Symbol, tuple[str, int]]:
+    """The first coordinate, by tensor and axis, that names each variable; the first of all for one that none names."""
+    found: dict[Symbol, tuple[str, int]] = {}
+    found |= dict.fromkeys(variables, ("", 0))
+    places = ((each.tensor, axis, at) for each in elements(body) for axis, at in enumerate(each.at))
+    for tensor, axis, at in sorted(places, key=lambda place: place[:2], reverse=True):
+        found |= dict.fromkeys(symbols(at) & found.keys(), (tensor, axis))
+    return found
 
 
 def _factor(index: Index, variable: Symbol) -> Index:

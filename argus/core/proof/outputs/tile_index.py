@@ -14,7 +14,7 @@ from typing import cast
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.index import Bin, Cond, Index, Node, Sum, Sym, Symbol
+from argus.core.index import Bin, Cond, Const, Index, Node, Sum, Sym, Symbol
 from argus.core.ir import Kernel
 from argus.core.proof.dataflow.separable_index import Separable, separable
 from argus.core.proof.dataflow.timeline import Loop
@@ -98,6 +98,10 @@ def tile_grid(
             algebra.mod(own, split.divisor): algebra.sym(remainder),
             own: number,
         }
+        for larger, multiple in split.larger:
+            names[algebra.floordiv(own, larger)] = algebra.floordiv(algebra.sym(quotient), multiple)
+            inner = algebra.mul(algebra.mod(algebra.sym(quotient), multiple), split.divisor)
+            names[algebra.mod(own, larger)] = algebra.add(inner, algebra.sym(remainder))
         called.append(names)
         bases = [_renamed(base, names) for base in bases]
         guard = algebra.all_of((guard, algebra.any_of((split.whole, algebra.lt(number, count)))))
@@ -140,16 +144,21 @@ def _is_descending(block: Symbol, bases: Sequence[Index]) -> bool:
 class _Split:
     """A coordinate b as b // D and b % D.
 
-    quotients: the count of quotients. whole: a condition on sizes under which all pairs occur.
+    quotients: the count of quotients. whole: a condition on sizes under which all pairs occur. larger: other
+    divisors of b, each with the multiple of D that it is.
     """
 
     divisor: Index
     quotients: Index
     whole: Cond
+    larger: tuple[tuple[int, int], ...] = ()
 
 
 def _split(block: Symbol, count: Index, bases: Sequence[Index]) -> _Split | None:
-    """The split by D if b occurs only as b // D and b % D, and its count is X * D, or X * Y where D = h * Y."""
+    """The split by D if b occurs only as b // D and b % D, and its count is X * D, or X * Y where D = h * Y.
+
+    Of several divisors, all literal, D is the one that divides the others: b // (D k) is (b // D) // k.
+    """
     own = algebra.sym(block)
     divisors: set[Index] = set()
     for node in topological(bases):
@@ -157,19 +166,34 @@ def _split(block: Symbol, count: Index, bases: Sequence[Index]) -> _Split | None
             if not isinstance(node, Bin) or node.op not in ("//", "%") or node.left is not own:
                 return None
             divisors.add(node.right)
-    if any(base is own for base in bases) or len(divisors) != 1:
+    least = _common(divisors)
+    if any(base is own for base in bases) or least is None:
         return None
-    divisor = divisors.pop()
+    divisor, larger = least
     found = (without_factors(count, divisor), algebra.floordiv(count, divisor))
     exact = next((x for x in found if x is not None and algebra.mul(x, divisor) is count), None)
     if exact is not None:
-        return _Split(divisor, exact, algebra.TRUE)
+        return _Split(divisor, exact, algebra.TRUE, larger)
     for number, other in factor_pairs(count):
         height = multiple_of(divisor, other)
         if height is not None:
             whole = algebra.eq(algebra.mod(number, height), 0)
-            return _Split(divisor, algebra.floordiv(algebra.add(number, height - 1), height), whole)
+            return _Split(divisor, algebra.floordiv(algebra.add(number, height - 1), height), whole, larger)
     return None
+
+
+def _common(divisors: set[Index]) -> tuple[Index, tuple[tuple[int, int], ...]] | None:
+    """The divisor that divides all others, and those, each with the multiple that it is; None if there is none."""
+    if len(divisors) == 1:
+        return next(iter(divisors)), ()
+    numbers = sorted(each.value for each in divisors if isinstance(each, Const))
+    if not numbers or len(numbers) < len(divisors) or not _divides(numbers[0], numbers):
+        return None
+    return algebra.const(numbers[0]), tuple((each, each // numbers[0]) for each in numbers[1:])
+
+
+def _divides(number: int, others: Sequence[int]) -> bool:
+    return not any(each % number for each in others)
 
 
 def _renamed(root: Index, names: Mapping[Node, Index]) -> Index:

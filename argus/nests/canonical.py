@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
+from math import prod
 
 from attrs import evolve, field, frozen
 
@@ -23,6 +24,8 @@ from argus.nests.rewrite import indices, placed, reads, reductions, with_axes, w
 
 MOST_AXES = 3
 """Domains keep so many axes at most: those of a grid."""
+_MOST_OF_WINDOW = 64
+"""Elements up to which the extents of a reduction over several axes stay numbers."""
 _ZERO, _ONE = algebra.const(0), algebra.const(1)
 
 
@@ -229,6 +232,12 @@ def _one_axis(form: _Form, outer: Axis, inner: Axis) -> _Form:
     return form.changed(changed, with_one(form.domain))
 
 
+def _is_window(axes: Sequence[Axis]) -> bool:
+    """Whether a reduction is over several axes of few elements in all, as over windows that tile a tensor."""
+    extents = [axis.extent.value for axis in axes if isinstance(axis.extent, Const)]
+    return 1 < len(axes) == len(extents) and prod(extents) <= _MOST_OF_WINDOW
+
+
 # -- parameters and names ------------------------------------------------------------------------------------
 
 
@@ -259,6 +268,7 @@ class _Namer:
         reduced = len(self._form.groups) > 1  # axes of equal extents are to read one parameter
         windows = {axis.symbol for group in self._form.groups[1:] for axis in group}
         pinned |= windows & {s for read in self._orders if read.outside is not None for s in _symbols_of(read)}
+        pinned |= {axis.symbol for group in self._form.groups[1:] if _is_window(group) for axis in group}
         pinned |= {symbol for each in pinned & set(self._extents) for symbol in symbols(self._extents[each])}
         for group, letter in zip(self._form.groups, ("i", *("j" for _ in self._form.groups[1:])), strict=True):
             for axis in group:

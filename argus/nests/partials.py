@@ -14,9 +14,9 @@ from math import prod
 from attrs import frozen
 
 from argus.core import algebra
-from argus.core.index import Const, Index, Symbol
+from argus.core.index import Bin, Const, Index, Symbol
 from argus.core.target import LARGEST_SIZE
-from argus.core.walk import symbols
+from argus.core.walk import symbols, within
 from argus.nests.affine import computed, product_of
 from argus.nests.nest import Apply, Axis, Coordinate, Expr, Nest, Read, Reduce
 from argus.nests.rewrite import indices, placed, reads, reductions, with_reduction
@@ -52,12 +52,13 @@ class Parts:
 
 
 def parts_of(
-    axes: Sequence[Axis], kept: Sequence[Axis], values: Values, many: int = MANY, *, always: bool = False
+    axes: Sequence[Axis], kept: Sequence[Axis], body: Expr, values: Values, many: int = MANY, *, always: bool = False
 ) -> Parts | None:
     """The parts of a long reduction for each of the kept coordinates; None if one block does each at once.
 
-    The last axis is within a part, or as much of it as divides a literal extent. values: of the sizes. many: results
-    from which on there are no parts. always: short ones of several axes have parts, too.
+    The last axis is within a part, or as much of it as divides a literal extent; if possible, whole rows of views that
+    the body reads. values: of the sizes. many: results from which on there are no parts. always: short ones of several
+    axes have parts, too.
     """
     counts = [_value(axis.extent, values) for axis in (*kept, *axes)]
     if always and len(axes) > 1 and any(count is None for count in counts):
@@ -69,8 +70,10 @@ def parts_of(
         return None
     *before, last = axes
     if isinstance(last.extent, Const) and last.extent.value > LONGEST_PART:
-        piece = next((n for n in range(LONGEST_PART, SHORTEST_PART - 1, -1) if last.extent.value % n == 0), None)
-        if piece is not None:
+        pieces = [n for n in range(LONGEST_PART, SHORTEST_PART - 1, -1) if last.extent.value % n == 0]
+        if pieces:
+            rows = _divisors(body, last)
+            piece = next((n for n in pieces if all(n % each == 0 for each in rows)), pieces[0])
             return _cut(tuple(before), last, last.extent.value // piece)
     return Parts(tuple(before), (last,), {}) if before else None
 
@@ -80,9 +83,9 @@ def _cut(before: tuple[Axis, ...], axis: Axis, count: int) -> Parts:
     assert isinstance(axis.extent, Const)
     piece = axis.extent.value // count
     number = Axis(f"{axis.name}_part", algebra.const(count))
-    within = Axis(f"{axis.name}_in", algebra.const(piece))
-    at = algebra.add(algebra.mul(number.index, piece), within.index)
-    return Parts((*before, number), (within,), {axis.symbol: at})
+    inside = Axis(f"{axis.name}_in", algebra.const(piece))
+    at = algebra.add(algebra.mul(number.index, piece), inside.index)
+    return Parts((*before, number), (inside,), {axis.symbol: at})
 
 
 def _of_columns(of: Reduce, kept: Sequence[Axis], values: Values) -> Parts | None:
@@ -100,6 +103,13 @@ def _of_columns(of: Reduce, kept: Sequence[Axis], values: Values) -> Parts | Non
     return _cut((), last, count) if fits else None
 
 
+def _divisors(body: Expr, axis: Axis) -> set[int]:
+    """The numbers by which reads divide what is computed of a coordinate."""
+    parts = (node for read in reads(body) for index in read.index for node in within(index))
+    split = (node for node in parts if isinstance(node, Bin) and node.op in ("//", "%"))
+    return {node.right.value for node in split if isinstance(node.right, Const) and axis.symbol in symbols(node.left)}
+
+
 def _value(extent: Index, values: Values) -> int | None:
     known = all(symbol.name in values for symbol in symbols(extent))
     return int(computed(extent, values)) if known else None
@@ -112,7 +122,7 @@ def in_parts(nest: Nest, values: Values, *, always: bool = False) -> tuple[Nest,
         return (nest,)
     (of,) = found
     kept = _kept(nest, of)
-    parts, columns = parts_of(of.axes, kept, values, always=always), _of_columns(of, kept, values)
+    parts, columns = parts_of(of.axes, kept, of.body, values, always=always), _of_columns(of, kept, values)
     parts = parts or columns
     if parts is None:
         return (nest,)
@@ -155,7 +165,7 @@ def moments(
     counts = [_value(axis.extent, values) for axis in axes]
     held = whole and not always and all(counts) and prod(count or 0 for count in counts) <= HELD
     # of what a block cannot hold, both are read off at once
-    parts = None if held else parts_of(axes, kept, values, LARGEST_SIZE, always=always)
+    parts = None if held else parts_of(axes, kept, x, values, LARGEST_SIZE, always=always)
     if parts is None:
         mean = _mean(x, axes)
         deviation = _square(Apply("sub", (x, mean)))

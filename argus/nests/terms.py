@@ -7,7 +7,8 @@ from collections.abc import Collection
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
 from argus.core.index import Cond, Const, Index, Node, Sym
-from argus.core.walk import symbols
+from argus.core.walk import substitute, symbols
+from argus.nests.nest import Axis
 
 
 def tile_coordinate(axis: int) -> Index:
@@ -42,6 +43,18 @@ def coordinates_in(part: Index | Cond) -> frozenset[str]:
 def literal(extent: Index) -> int | None:
     """The number that an extent is; None if it is symbolic."""
     return extent.value if isinstance(extent, Const) else None
+
+
+def begins_at_multiples(number: int, axis: Axis, at: Index, extent: Index) -> bool:
+    """Whether the rows of a tensor, and the runs along an axis within one, begin at multiples of a number.
+
+    at: the last coordinate of a read. extent: of the tensor's last axis. A row of the axis alone does if the extent is
+    a multiple, which is for the caller to see to.
+    """
+    if at is axis.index and extent is axis.extent:
+        return True
+    zero = algebra.const(0)
+    return all(algebra.mod(each, number) is zero for each in (substitute(at, {axis.symbol: zero}), extent))
 
 
 def minus(one: algebra.IndexLike, two: algebra.IndexLike) -> Index:

@@ -44,7 +44,7 @@ from argus.nests.canonical import Canonical
 from argus.nests.nest import Axis, Expr, Nest, Read, Reduce
 from argus.nests.partials import LONG
 from argus.nests.rewrite import reads, reductions
-from argus.nests.terms import literal_factors
+from argus.nests.terms import begins_at_multiples, literal_factors, names_in
 
 _LARGEST = 1 << 40
 """Elements of a tensor, so that offsets in bytes fit 64 bits."""
@@ -110,13 +110,22 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Reductions | None:
     length = int(computed(shape.of[0].axes[-1].extent, sizes))
     held = all(len(each.axes) == 1 for each in shape.of) and len(shape.of) + bool(shape.along) > 1
     tensors = len({each for of in shape.of for each in reads(of.body)}) if held else 0
+    vector = _aligned(form, contiguous, vector_for(int(computed(contiguous.extent, sizes)), wide))
     if contiguous is shape.of[0].axes[-1]:
-        found = _for_rows(length, vector_for(length, wide), tensors)
+        found = _for_rows(length, vector, tensors)
     else:
-        last = int(computed(contiguous.extent, sizes))
-        found = _for_columns(length, vector_for(last, wide), tensors)
+        found = _for_columns(length, vector, tensors)
     kept = [int(computed(axis.extent, sizes)) for axis in shape.kept]
     return found if may_be_in_order(kept) else evolve(found, in_order=False)
+
+
+def _aligned(form: Canonical, axis: Axis, vector: int) -> int:
+    """The elements of an access along an axis, of which each begins at a multiple: fewer where that is not known."""
+    extents = {each.type.name: each.type.shape[-1] for each in form.parameters}
+    used = [(each.index[-1], extents[each.tensor]) for each in _reads(form) if axis.name in names_in(each.index[-1])]
+    while vector > 1 and not all(begins_at_multiples(vector, axis, *each) for each in used):
+        vector //= 2
+    return vector
 
 
 def _is_long(shape: Shape, sizes: Mapping[str, int]) -> bool:

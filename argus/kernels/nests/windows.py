@@ -17,7 +17,7 @@ from argus.kernels.nests.tiles import WARP, Tile, TileAxis, blocks, may_be_in_or
 from argus.language import IntLike, Tensor, assume, ceil_div, copy, sm_90a, unflatten
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
-from argus.nests.nest import Nest, Reduce
+from argus.nests.nest import Nest, Read, Reduce
 from argus.nests.rewrite import reads, reductions
 from argus.nests.terms import literal, names_in
 
@@ -61,7 +61,7 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Windows | None:
     small = all(None not in each and prod(extent or 0 for extent in each) <= _MOST for each in extents)
     if len(form.nests) != 1 or not found or not small or not {each.op for each in found} <= set(FOLDS):
         return None
-    if not any(_meet(index, form.nests[0], found) for each in reads(form.nests[0].body) for index in each.index):
+    if not any(_has_windows(each, form.nests[0], found) for each in reads(form.nests[0].body)):
         return None  # windows of one place: rows or columns
     types = {each.dtype for each in reads(form.nests[0].body)}
     if not types or not types <= set(TYPES):
@@ -73,6 +73,13 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Windows | None:
     rows = next((n for n in (4, 2) if n * elements <= _HELD), 1)
     counts = [prod(shape[:-2]), *shape[-2:]]
     return Windows(_THREADS, columns, rows, may_be_in_order(counts))
+
+
+def _has_windows(read: Read, nest: Nest, found: Sequence[Reduce]) -> bool:
+    """Whether windows overlap or have gaps along a coordinate, or tile several."""
+    windows = [axis.index for each in found for axis in each.axes if len(each.axes) > 1]
+    tiled = len(read.index) > 1 and read.index[-1] in windows and read.index[-2] is nest.domain[-1].index
+    return tiled or any(_meet(index, nest, found) for index in read.index)
 
 
 def _meet(index: Any, nest: Nest, found: Sequence[Reduce]) -> bool:  # noqa: ANN401 reason: an index expression

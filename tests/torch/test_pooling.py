@@ -20,6 +20,13 @@ CASES: dict[str, tuple[Function, tuple[int, ...], str]] = {
     "maximum of blocks": (lambda x: F.max_pool3d(x, 2), (2, 3, 4, 6, 8), "windows"),
     "maximum of blocks with a rest": (lambda x: F.max_pool3d(x, 2), (2, 3, 5, 7, 9), "windows"),
     "mean of blocks with a rest": (lambda x: F.avg_pool3d(x, 3), (2, 3, 7, 7, 8), "windows"),
+    "maximum beyond the end": (lambda x: F.max_pool2d(x, 3, 2, ceil_mode=True), (2, 3, 8, 10), "windows"),
+    "maximum of padded windows beyond the end": (
+        lambda x: F.max_pool2d(x, 3, 2, 1, ceil_mode=True),
+        (2, 3, 8, 9),
+        "windows",
+    ),
+    "means of as many windows as wanted": (lambda x: F.adaptive_avg_pool2d(x, (4, 2)), (2, 3, 8, 10), "windows"),
     "mean of long runs with a rest": (lambda x: F.avg_pool1d(x, 520), (2, 3, 1058), "reductions"),
 }
 

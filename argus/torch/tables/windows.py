@@ -8,7 +8,7 @@ from math import inf, prod
 from attrs import evolve, frozen
 
 from argus.core import algebra
-from argus.core.index import Index
+from argus.core.index import Const, Index
 from argus.nests.nest import Both, Constant, Expr, Inside, Read, Reduce, ReduceOp, Select
 from argus.nests.simplify import apply
 from argus.torch.tables.pointwise import FLOATS
@@ -43,8 +43,10 @@ def _each(numbers: Numbers, rank: int) -> list[int]:
     return given * rank if len(given) == 1 else given
 
 
-def _pooled(cx: Context, op: ReduceOp, x: object, windows: Sequence[_Window], outside: float) -> Value:
-    """Each window combined; elements outside of the tensor are a number."""
+def _pooled(
+    cx: Context, op: ReduceOp, x: object, windows: Sequence[_Window], outside: float, *, beyond: bool = False
+) -> Value:
+    """Each window combined; elements outside of the tensor are a number. beyond: the last windows may end there."""
     value = cx.operand(x)
     if value.dtype not in FLOATS:
         raise NotCovered(f"`{cx.name}` of {value.dtype}")
@@ -55,7 +57,7 @@ def _pooled(cx: Context, op: ReduceOp, x: object, windows: Sequence[_Window], ou
         axes = tuple(cx.axis(algebra.const(each.count)) for each in windows)
         places = [w.place(o, axis.index) for w, o, axis in zip(windows, index[-rank:], axes, strict=True)]
         found = value.at([*index[:-rank], *places])
-        padded = any(each.padding for each in windows)
+        padded = beyond or any(each.padding for each in windows)
         return Reduce(op, axes, _inside(found, places, spatial, outside) if padded else found)
 
     return Value(cx.shape, cx.dtype, element)
@@ -80,12 +82,11 @@ def _max_pool(
     dilation: Numbers = 1,
     ceil_mode: bool = False,
 ) -> tuple[Value, ...]:
-    if ceil_mode:
-        raise NotCovered(f"`{cx.name}` with ceil_mode")
     if cx.uses(1):
         raise NotCovered(f"`{cx.name}` with its indices")
     rank = int(cx.name[len("max_pool")])
-    return (cx.stored(_pooled(cx, "max", x, _windows(rank, counts, strides, padding, dilation), -inf)),)
+    windows = _windows(rank, counts, strides, padding, dilation)
+    return (cx.stored(_pooled(cx, "max", x, windows, -inf, beyond=ceil_mode)),)
 
 
 @lowers("avg_pool1d", "avg_pool2d", "avg_pool3d")
@@ -103,6 +104,29 @@ def _avg_pool(
     windows = _windows(rank, counts, strides, padding, 1)
     if ceil_mode or (not include_padding and any(each.padding for each in windows)):
         raise NotCovered(f"`{cx.name}` with {'ceil_mode' if ceil_mode else 'count_include_pad=False'}")
+    return _means(cx, x, windows, divisor)
+
+
+@lowers("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d")
+def _adaptive_avg_pool(cx: Context, x: object, shape: Sequence[object]) -> Value:
+    """Means of windows of one size, where the numbers of results divide those of elements."""
+    given = cx.value(x).shape[-len(shape) :]
+    counts = [_quotient(extent, cx.size(each)) for extent, each in zip(given, shape, strict=True)]
+    whole = [each for each in counts if each is not None]
+    if len(whole) < len(counts):
+        raise NotCovered(f"`{cx.name}` to numbers of results that do not divide those of elements")
+    return _means(cx, x, _windows(len(whole), whole, whole, 0, 1), None)
+
+
+def _quotient(extent: Index, count: Index) -> int | None:
+    """How often a number divides another, both literal; None if it does not."""
+    if not isinstance(extent, Const) or not isinstance(count, Const) or extent.value % count.value:
+        return None
+    return extent.value // count.value
+
+
+def _means(cx: Context, x: object, windows: Sequence[_Window], divisor: int | None) -> Value:
+    """The sum of each window, divided by a number or by that of its elements."""
     total = _pooled(cx, "add", x, windows, 0.0)
     count = Constant(float(divisor or prod(each.count for each in windows)))
     return cx.stored(Value(total.shape, total.dtype, lambda index: apply("div", total.at(index), count)))

@@ -15,6 +15,7 @@ from argus.interp.search.search import find, sizes_in_order
 from argus.kernels.gemm import gemm as shipped
 from argus.verifier.loader import load
 from tests.interp.programs import gemm
+from tests.verifier.switched_off_checks import load_edited
 
 CORPUS = Path(__file__).resolve().parent.parent / "corpus"
 
@@ -60,6 +61,15 @@ def test_nothing_is_found_in_a_correct_kernel() -> None:
     whole = shipped.trace()
     schedules = (DIRECTED[0], Schedule("mixed", 3))
     assert find(whole, lambda _: True, sizes_in_order(whole), schedules) is None
+
+
+def test_a_size_that_an_assumption_divides_by_is_not_0() -> None:
+    kernel = load_edited(
+        "formula_integers_clamped",
+        ("assert_equals, block_id", "assert_equals, assume, block_id"),
+        ("    M, N = X.shape\n", "    M, N = X.shape\n    assume(64 // N < 128)\n"),
+    ).trace()
+    assert min(size["N"] for size in sizes_in_order(kernel)) == 1
 
 
 def test_sizes_that_do_not_fit_into_memory_are_left_out() -> None:

@@ -275,7 +275,10 @@ def _allows(symbol: Symbol, assumption: Cond, value: int) -> bool:
     """Whether a value satisfies the assumptions about this size alone, and its range."""
     parts = assumption.parts if isinstance(assumption, And) else (assumption,)
     alone = [cond for cond in parts if symbols(cond) == frozenset((symbol,))]
-    return value >= (symbol.low or 0) and all(bool(evaluate(cond, {symbol: value})) for cond in alone)
+    try:
+        return value >= (symbol.low or 0) and all(bool(evaluate(cond, {symbol: value})) for cond in alone)
+    except ZeroDivisionError:  # the assumption has no value there
+        return False
 
 
 def _extents(kernel: Kernel, symbol: Symbol) -> tuple[set[int], set[int]]:

@@ -63,6 +63,8 @@ def next_carried(lost: str, sums: Fragment, term: Fragment, sum_: Fragment) -> F
             return term + (sum_ - sums)
         case "of nothing":
             return term - (sum_ - term)
+        case "of both":  # so that each of the two tiles is what the other makes of it
+            return term - (sum_ + sums)
         case _:
             return term - (sum_ - sums)
 
@@ -95,7 +97,7 @@ def test_without_the_rule_it_is_not_known(monkeypatch: pytest.MonkeyPatch) -> No
     assert not holds(compensated())
 
 
-@pytest.mark.parametrize("lost", ["twice", "of nothing"])
+@pytest.mark.parametrize("lost", ["twice", "of nothing", "of both"])
 def test_what_is_carried_wrongly_is_not_nothing(lost: str) -> None:
     assert not holds(compensated(lost=lost))
 

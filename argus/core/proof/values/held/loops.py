@@ -232,7 +232,10 @@ class Loops:
         """The closed form of an opaque tile after the loop."""
         tile, at = self._names[reference.now.tensor], self._positions(cells, reference.now)
         assert at is not None
-        return cells.tables.at(self._closed[tile].after, at)
+        closed = self._closed.get(tile)
+        if closed is None:  # it is being looked for, and depends on what asks for it
+            return unknown(f"`{tile.buffer.name}` depends on tiles that depend on it")
+        return cells.tables.at(closed.after, at)
 
     # -- rescaled sums -----------------------------------------------------------------------------------
 

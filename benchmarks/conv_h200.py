@@ -1,6 +1,6 @@
 """Convolutions of KernelBench's two levels on an H200, beside cuDNN: f32 with and without TF32, and bf16.
 
-python benchmarks/conv_h200.py build|run [--problems 1_50,2_6] [--prove]
+python benchmarks/conv_h200.py build|run|fit [--problems 1_50,2_6] [--prove]
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from convolutions import PROBLEMS, Problem
 
 from argus.core.ir import Kernel, Program
 from argus.kernels.nests.contraction import convolution
+from argus.kernels.nests.convolution_costs import Work
 from argus.kernels.nests.direct import direct
 from argus.kernels.nests.direct_tiles import Direct, config_for
 from argus.kernels.nests.made import template
 from argus.kernels.schedules.shifted import Shifted, shifted_for
 from argus.nests.affine import computed
+from argus.nests.convolution_forms import convolution_form
 
 FOLDER = Path(os.environ.get("CONV_FOLDER", "build/conv"))
 KINDS = {"f32": ("f32", 6), "f32 high": ("f32", 3), "bf16": ("bf16", 1), "direct": ("f32", 0)}
@@ -80,7 +82,7 @@ def _has(problem: Problem, kind: str) -> bool:
     return taps <= _FEW_TAPS or channels <= (_MOST_OF_CLASSES if problem.conv.classes > 1 else _MOST_CHANNELS)
 
 
-_MOST_CHANNELS, _MOST_OF_CLASSES = 16, 64
+_MOST_CHANNELS, _MOST_OF_CLASSES = 32, 64
 """Channels of inputs up to which FMAs are tried, and of transposed convolutions with steps."""
 _FEW_TAPS = 3
 """With which they are tried for any number of channels."""
@@ -286,9 +288,50 @@ def _measured(
         print(f"{problem.name} {regime.name} " + ", ".join(f"{n} {t:.2f} ms" for n, t in medians.items()), flush=True)
 
 
+# -- fit: of what a run has measured -------------------------------------------------------------------------
+
+
+def fit(chosen: argparse.Namespace) -> int:
+    """Print the numbers of `argus.kernels.nests.convolution_costs`, by least squares of relative errors, and these."""
+    numpy: Any = import_module("numpy")
+    rows = [row for path in chosen.out.rglob("conv_h200.json") for row in json.loads(path.read_text("utf-8"))]
+    known = {problem.name: problem for problem in PROBLEMS}
+    for kind in ("f32", "direct"):
+        times = {
+            row["problem"]: row["milliseconds"]
+            for row in rows
+            if row.get("name") == kind and row["regime"] == "sustained" and known[row["problem"]].groups == 1
+        }
+        if not times:
+            continue
+        amounts = numpy.array([_amounts(known[name], kind) for name in times])
+        taken = numpy.array(list(times.values()))
+        found = numpy.linalg.lstsq(amounts / taken[:, None], numpy.ones(len(taken)), rcond=None)[0]
+        print(kind, "costs", ", ".join(f"{each:.0f}" for each in found))
+        for name, estimate in zip(times, amounts @ found, strict=True):
+            print(f"  {name}: measured {times[name]:.2f} ms, estimated {estimate:.2f}, {estimate / times[name]:.2f}")
+    return 0
+
+
+def _amounts(problem: Problem, kind: str) -> tuple[float, ...]:
+    work = Work(problem.conv, problem.x, problem.y)
+    if kind == "f32":
+        return work.on_matrix_units()
+    form, sizes = problem.form
+    config = config_for(form, sizes)
+    assert isinstance(config, Direct)
+    nest = form.nests[0]
+    found = convolution_form(nest, {each.type.name: each.type for each in form.parameters})
+    assert found is not None
+    places = [int(computed(axis.extent, sizes)) for axis in nest.domain[-len(found.conv.axes) :]]
+    extents = [int(computed(each, sizes)) for each in form.parameters[0].type.shape[-len(places) :]]
+    work = Work(found.conv, (*problem.x[:2], *extents), (*problem.y[:2], *places))
+    return work.by_fmas(config)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("part", choices=("build", "run"))
+    parser.add_argument("part", choices=("build", "run", "fit"))
     parser.add_argument("--problems", type=lambda text: text.split(","), default=[])
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=["direct", "f32"])
     parser.add_argument("--prove", action="store_true", help="verify each program, too")
@@ -298,7 +341,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no problem later")
     parser.add_argument("--out", type=Path, default=FOLDER)
     chosen = parser.parse_args()
-    return build(chosen) if chosen.part == "build" else run(chosen)
+    return {"build": build, "run": run, "fit": fit}[chosen.part](chosen)
 
 
 if __name__ == "__main__":

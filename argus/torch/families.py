@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 from argus.core.walk import symbols
 from argus.kernels.config_names import name_of
 from argus.kernels.nests import (
+    convolution_costs,
     direct,
     direct_tiles,
     long_rows,
@@ -127,13 +128,13 @@ def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa:
     found = _as_convolution(form)
     if found is None:
         return None
-    if direct_tiles.config_for(_without_work(form, found), sizes, all_channels=False) is not None:
-        return None  # of few products, FMAs are faster
+    if not convolution_costs.is_for_matrix_units(_without_work(form, found), sizes):
+        return None
     conv, (_, filters, output) = found.conv, found.types
     one, other = (int(computed(extent, sizes)) for extent in filters.shape[:2])
     channels, outputs = (one, other) if conv.transposed else (other, one)
     across = int(computed(output.shape[-1], sizes))
-    return shifted_for(conv, channels, outputs, across, _SIX if filters.dtype == "f32" else 1)
+    return shifted_for(conv, channels, outputs, across, convolution_costs.SIX if filters.dtype == "f32" else 1)
 
 
 def _uses(body: Expr, sums: Reduce) -> int:
@@ -153,10 +154,6 @@ def _without_work(form: Canonical, found: FoundConvolution) -> Canonical:
     used = {each.name for each in found.types}
     parameters = tuple(each for each in form.parameters if each.type.name in used)
     return evolve(form, nests=(evolve(form.nests[0], body=found.sums),), parameters=parameters)
-
-
-_SIX = 6
-"""Products of parts of f32 numbers, which are as exact as single precision."""
 
 
 def _convolution(form: Canonical, config: Any, name: str) -> ProgramTemplate:  # noqa: ANN401 reason: its own type

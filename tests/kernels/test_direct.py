@@ -14,7 +14,8 @@ from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted
 from argus.emit.cuda.text import cuda_text
 from argus.kernels.nests import direct, made
-from argus.kernels.nests.direct_tiles import Direct, config_for, direct_for
+from argus.kernels.nests.convolution_costs import is_for_matrix_units
+from argus.kernels.nests.direct_tiles import Direct, direct_for
 from argus.language import Template
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical, canonical
@@ -150,11 +151,10 @@ def _known(form: Canonical) -> ConvolutionForm | None:
 
 
 def test_many_channels_are_for_matrix_units() -> None:
-    form = form_of(of(Taps(3), Taps(3)))
-    many = dict.fromkeys(form.sizes, 64)
-    assert config_for(form, many, all_channels=False) is None
-    assert isinstance(config_for(form, many), Direct)
-    assert isinstance(config_for(form, dict.fromkeys(form.sizes, 8), all_channels=False), Direct)
+    plain, gaps = form_of(of(Taps(3), Taps(3))), form_of(of(turned(3, 2, 2)))
+    assert is_for_matrix_units(plain, dict.fromkeys(plain.sizes, 64))
+    assert not is_for_matrix_units(plain, dict.fromkeys(plain.sizes, 64) | {"N4": 3, "N6": 3})
+    assert not is_for_matrix_units(gaps, dict.fromkeys(gaps.sizes, 256))
 
 
 def test_tiles_follow_the_sizes() -> None:

@@ -17,8 +17,6 @@ from argus.nests.convolution_forms import ConvolutionForm, convolution_form
 _WARP = 32
 _WARPS = 8
 """Of a block."""
-_FEW, _FEW_OF_CLASSES = 8, 32
-"""Channels of inputs up to which FMAs are faster than matrix units, and of transposed convolutions with steps."""
 _WORTH = {32: 1.0, 16: 1.05, 8: 1.1}
 """What a column costs by the lanes along a row, whose stores are in as many pieces as a warp has rows."""
 _SUMS, _STORED = 64, 128
@@ -160,28 +158,17 @@ def _modes(*modes: tuple[int, int]) -> Layout:
     return Layout(tuple(extent for extent, _ in kept), tuple(stride for _, stride in kept))
 
 
-def config_for(form: Canonical, sizes: Mapping[str, int], *, all_channels: bool = True) -> Direct | None:
-    """The configuration for a convolution of f32 tensors; None for other nests.
-
-    all_channels: also for those of many channels that a program on matrix units computes.
-    """
+def config_for(form: Canonical, sizes: Mapping[str, int]) -> Direct | None:
+    """The configuration for a convolution of f32 tensors; None for other nests."""
     types = {each.type.name: each.type for each in form.parameters}
     found = convolution_form(form.nests[0], types) if len(form.nests) == 1 else None
     if found is None or any(each.dtype != "f32" for each in types.values()):
         return None
     of_filters = types[found.f].shape[found.grouped + (0 if found.conv.transposed else 1)]
     channels = int(computed(of_filters, sizes))
-    if not all_channels and _is_for_matrix_units(found, channels):
-        return None
     *_, outputs = (int(computed(each.extent, sizes)) for each in form.nests[0].domain[: -len(found.conv.axes)])
     places = [int(computed(each.extent, sizes)) for each in form.nests[0].domain[-len(found.conv.axes) :]]
     return direct_for(found, channels, outputs, places)
-
-
-def _is_for_matrix_units(form: ConvolutionForm, channels: int) -> bool:
-    gaps = any(axis.classes > 1 and axis.dilation > 1 for axis in form.conv.axes)
-    few = _FEW_OF_CLASSES if any(axis.classes > 1 for axis in form.conv.axes) else _FEW
-    return channels > few and form.batched and not form.grouped and not gaps
 
 
 def direct_for(form: ConvolutionForm, channels: int, outputs: int, places: list[int]) -> Direct:

@@ -1,0 +1,90 @@
+"""Which of two templates a convolution of f32 tensors is for: products of shifted rows in parts, or FMAs.
+
+Each takes a time that is a sum of what it does, each times a number fitted to measured times
+(`benchmarks/conv_h200.py fit`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from attrs import frozen
+
+from argus.kernels.nests.direct_tiles import Direct, config_for
+from argus.kernels.schedules.parts import PAIRS
+from argus.kernels.schedules.shifted import CHUNK, shifted_for
+from argus.nests.affine import computed
+from argus.nests.canonical import Canonical
+from argus.nests.convolution import Convolution
+from argus.nests.convolution_forms import convolution_form
+
+SIX = 6
+"""Products of parts of f32 numbers, which are as exact as single precision."""
+ON_MATRIX_UNITS = (1180.0, 385.0, 286.0, 61.0)
+"""Milliseconds of an H200: of 10^15 operations, 10^12 bytes laid out, 10^12 bytes stored, and 10^6 tiles."""
+BY_FMAS = (28600.0, 250.0)
+"""The same, of 10^15 operations and 10^12 bytes stored."""
+
+
+@frozen
+class Work:
+    """A convolution of inputs (n, c, *extents) to outputs (n, o, *places), of one group."""
+
+    conv: Convolution
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    @property
+    def windows(self) -> list[int]:
+        """Along each axis of space."""
+        return [-(-place // axis.classes) for place, axis in zip(self.outputs[2:], self.conv.axes, strict=True)]
+
+    def on_matrix_units(self) -> tuple[float, ...]:
+        """What the products of shifted rows do, as in `ON_MATRIX_UNITS`."""
+        conv, (n, channels), outputs = self.conv, self.inputs[:2], self.outputs[1]
+        cfg = shifted_for(conv, channels, outputs, self.outputs[-1], SIX)
+        *rows, across = self.windows
+        tiles = n * conv.classes * prod(rows) * -(-across // cfg.pixels) * -(-outputs // cfg.channels)
+        laid = CHUNK * -(-channels // CHUNK)
+        depth = conv.taps * cfg.bk * -(-laid // cfg.bk)
+        operations = 2 * len(PAIRS[SIX]) * tiles * cfg.pixels * cfg.channels * depth
+        places = prod(window + axis.reach for window, axis in zip(self.windows, conv.axes, strict=True))
+        written = 2 * cfg.parts * n * conv.phases * places * laid
+        stored = 4 * prod(self.outputs) * (3 if conv.classes > 1 else 1)  # of classes, sums are stored and read, too
+        return 1e-15 * operations, 1e-12 * (written + 4 * prod(self.inputs)), 1e-12 * stored, 1e-6 * tiles
+
+    def by_fmas(self, cfg: Direct) -> tuple[float, ...]:
+        """What FMAs do, as in `BY_FMAS`."""
+        outputs, high, wide = cfg.sums().tile
+        flat = len(self.windows) == 1
+        rows = (1, high * wide) if flat else (high, wide)
+        *outer, down, across = [1, *self.windows] if flat else self.windows
+        conv, axes = self.conv, self.conv.axes[-2:]
+        inner = prod(axis.taps for axis in axes)  # of all classes, each of which has some of them
+        places = rows[0] * rows[1] * -(-down // rows[0]) * -(-across // rows[1])
+        classes = prod(axis.classes for axis in conv.axes[:-2])
+        taps = inner * prod(axis.window for axis in conv.axes[:-2])
+        sums = self.outputs[0] * prod(outer) * classes * places * outputs * -(-self.outputs[1] // outputs)
+        return 2e-15 * sums * taps * self.inputs[1], 4e-12 * prod(self.outputs)
+
+
+def is_for_matrix_units(form: Canonical, sizes: Mapping[str, int]) -> bool:
+    """Whether a convolution is faster as products of shifted rows, as all are that FMAs are not for."""
+    types, config = {each.type.name: each.type for each in form.parameters}, config_for(form, sizes)
+    found = convolution_form(form.nests[0], types)
+    if config is None or found is None:
+        return True
+    conv = found.conv
+    if found.grouped or not found.batched or any(axis.classes > 1 and axis.dilation > 1 for axis in conv.axes):
+        return False  # those are not proved on matrix units, or no faster
+    inputs, outputs = (
+        tuple(int(computed(extent, sizes)) for extent in extents)
+        for extents in (types[found.x].shape, [axis.extent for axis in form.nests[0].domain])
+    )
+    work = Work(conv, inputs, outputs)
+    return _time(work.on_matrix_units(), ON_MATRIX_UNITS) < _time(work.by_fmas(config), BY_FMAS)
+
+
+def _time(work: tuple[float, ...], costs: tuple[float, ...]) -> float:
+    return sum(amount * cost for amount, cost in zip(work, costs, strict=True))

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import argus.torch
+from argus.kernels.nests import convolution_costs
 from argus.torch.backend import argus_backend
 
 pytestmark = pytest.mark.share(6, among="compiled convolutions")
@@ -22,6 +23,13 @@ def compiled(module: torch.nn.Module, x: torch.Tensor) -> tuple[float, list[str]
     return difference, [each.name.partition("_")[0] for each in report.kernels], len(report.eager)
 
 
+@pytest.fixture
+def on_matrix_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of large tensors: small ones are summed by FMAs."""
+    monkeypatch.setattr(convolution_costs, "is_for_matrix_units", lambda *_: True)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+
+
+@pytest.mark.usefixtures("on_matrix_units")
 def test_many_channels_are_multiplied_by_matrix_units() -> None:
     layers = torch.nn.Sequential(torch.nn.Conv1d(40, 6, 3, padding=1), torch.nn.ReLU())
 
@@ -41,6 +49,7 @@ def test_few_products_are_summed_by_a_thread() -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.usefixtures("on_matrix_units")
 def test_a_transposed_one_with_steps_is_multiplied_by_matrix_units() -> None:
     difference, kernels, eager = compiled(torch.nn.ConvTranspose1d(40, 6, 3, stride=2), torch.rand(2, 40, 20))
 

@@ -197,6 +197,8 @@ def direct_for(form: ConvolutionForm, channels: int, outputs: int, places: list[
     while more > 1 and rows * more * (_WARP // width) // 2 >= windows[0]:
         more //= 2
     at_once, sums = 1, each * rows * prod(axis.taps for axis in inner)
-    while not form.grouped and at_once < min(8, channels) and at_once * sums < _PRODUCTS:
+    # With classes of windows that loops run through, sums of several channels are not proved.
+    single = form.grouped or any(axis.classes > 1 for axis in axes[:-2])
+    while not single and at_once < min(8, channels) and at_once * sums < _PRODUCTS:
         at_once *= 2
     return Direct(each, rows, warps, more, width, at_once)

@@ -1,7 +1,7 @@
 """Which of two templates a convolution of f32 tensors is for: products of shifted rows in parts, or FMAs.
 
-Each takes a time that is a sum of what it does, each times a number fitted to measured times
-(`benchmarks/conv_h200.py fit`).
+Each takes a time that is a sum of what it does, each times a number: on matrix units fitted to measured times
+(`benchmarks/conv_h200.py fit`), by FMAs estimated from their share of the instructions.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from argus.nests.convolution_forms import convolution_form
 
 SIX = 6
 """Products of parts of f32 numbers, which are as exact as single precision."""
-ON_MATRIX_UNITS = (1180.0, 385.0, 286.0, 61.0)
+ON_MATRIX_UNITS = (1195.0, 382.0, 286.0, 60.0)
 """Milliseconds of an H200: of 10^15 operations, 10^12 bytes laid out, 10^12 bytes stored, and 10^6 tiles."""
-BY_FMAS = (28600.0, 250.0)
+BY_FMAS = (33000.0, 400.0)
 """The same, of 10^15 operations and 10^12 bytes stored."""
 
 

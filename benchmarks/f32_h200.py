@@ -34,13 +34,15 @@ from argus.core.ir import Program
 from argus.kernels.config_names import name_of
 from argus.kernels.schedules.parts import Parts
 from argus.kernels.schedules.parts_at_once import AtOnce
+from argus.kernels.schedules.parts_in_ring import InRing
 from argus.ops.choice_f32 import candidates
 from argus.ops.matmul import candidate
 from argus.runtime.gpu.timing import DUTY_CYCLED, SUSTAINED, Stopwatch, time_interleaved
 from argus.runtime.kernel_cache import build_cached, build_program_cached, verify_cached, verify_program_cached
 
 FOLDER = Path(__file__).resolve().parent.parent / "build" / "f32_h200"
-NORMAL, EXACT, WIDE, PAIRS, PAIRED, ORDERED, SHORT, SHARED, SPLIT, SPLIT_EXACT, THREE, ONE = ALL = tuple(
+_RINGS: tuple[dict[str, int], ...] = ({"group": 0}, {"group": 4}, {"stages": 2})
+NORMAL, EXACT, WIDE, PAIRS, PAIRED, ORDERED, SHORT, SHARED, SPLIT, SPLIT_EXACT, RING, THREE, ONE = ALL = tuple(
     name_of(each)
     for each in (
         Parts(),
@@ -53,11 +55,13 @@ NORMAL, EXACT, WIDE, PAIRS, PAIRED, ORDERED, SHORT, SHARED, SPLIT, SPLIT_EXACT, 
         Parts(bn=192, stages=3, cluster=(2, 1), compensated=True),
         AtOnce(),
         AtOnce(compensated=True),
+        InRing(),
         Parts(products=3, bm=256, cluster=(1, 2)),
         Parts(products=1, bm=256, bk=64, cluster=(1, 2)),
     )
 )
-LARGE = (NORMAL, EXACT, PAIRS, PAIRED)
+LARGE = (NORMAL, EXACT, PAIRS, PAIRED, RING)
+ROWS_OF_WEIGHTS = (*(NORMAL, WIDE, PAIRS, SPLIT, RING), *(name_of(InRing(**each)) for each in _RINGS))
 THIN = (NORMAL, WIDE, EXACT, SPLIT, "fma_vector4", "fma_each8_vector4")
 ODD = tuple(
     name_of(each)
@@ -145,6 +149,11 @@ def _few(m: int, layout: str) -> Shape:
     return Shape(m, 4096, 4096, layout, names=names, what=f"{m} rows")
 
 
+def _weights(m: int, n: int) -> Shape:
+    """Rows times a square matrix of weights, stored by their outputs, as level 2 of KernelBench has them."""
+    return Shape(m, n, n, "nt", names=ROWS_OF_WEIGHTS, what=f"{m} rows times weights")
+
+
 SHAPES = (
     Shape(256, 256, 1 << 19, names=LONG_SUMS, what="KernelBench 6"),
     *map(_square, (256, 512, 768, 1024, 1536, 2048)),
@@ -163,7 +172,8 @@ SHAPES = (
     Shape(2048, 4096, 8192, "tn", names=(PAIRS, EXACT), what="KernelBench 16"),
     Shape(2048, 4096, 8192, "nt", names=(PAIRS, EXACT), what="KernelBench 17"),
     Shape(2048, 4096, 8192, "tt", names=(PAIRS, EXACT), what="KernelBench 18"),
-    Shape(8192, 8192, 8192, names=(PAIRS, EXACT)),
+    Shape(8192, 8192, 8192, names=(PAIRS, EXACT, RING)),
+    *(_weights(m, n) for m, n in ((128, 32768), (128, 16384), (256, 8192), (512, 8192), (1024, 8192), (4096, 4096))),
 )
 
 
@@ -299,16 +309,16 @@ def errors(torch: Any, out: Path, draws: int) -> int:  # noqa: ANN401 reason: un
     return int(any(worse[name][0] > 0 for name in OURS))
 
 
-def speed(torch: Any, out: Path, rounds: int, seconds: float) -> int:  # noqa: ANN401 reason: untyped
-    """1 if a result is wrong. seconds: no shape is begun after so many."""
-    began = time.perf_counter()
-    wanted = dict.fromkeys((shape.family, name) for shape in SHAPES for name in shape.tried)
+def speed(torch: Any, out: Path, rounds: int, seconds: float, of: str) -> int:  # noqa: ANN401 reason: untyped
+    """1 if a result is wrong. seconds: no shape is begun after so many. of: text in the words for the shapes meant."""
+    began, shapes = time.perf_counter(), [each for each in SHAPES if of in each.what]
+    wanted = dict.fromkeys((shape.family, name) for shape in shapes for name in shape.tried)
     kernels = all_prepared(torch, list(wanted))
     watch = Stopwatch(
         next(iter(kernels.values())).driver, torch.cuda.current_stream().cuda_stream, partial(_hold, torch)
     )
     wrong, rows = 0, list[dict[str, Any]]()
-    for shape in SHAPES:
+    for shape in shapes:
         if time.perf_counter() - began > seconds:
             print(f"no time for {shape}", flush=True)
             continue
@@ -360,6 +370,7 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=5, help="of operands, for errors")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--of", default="", help='the shapes meant, for speed: "weights", "KernelBench", ...')
     chosen = parser.parse_args()
     torch: Any = import_module("torch")
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -367,7 +378,7 @@ def main() -> int:
     return (
         errors(torch, chosen.out, chosen.draws)
         if chosen.what == "errors"
-        else speed(torch, chosen.out, chosen.rounds, chosen.seconds)
+        else speed(torch, chosen.out, chosen.rounds, chosen.seconds, chosen.of)
     )
 
 

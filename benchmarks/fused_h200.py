@@ -10,6 +10,7 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from math import prod
 from typing import Any
 
 from attrs import frozen

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from operator import getitem
 from time import perf_counter
 from typing import Any, Literal, cast
@@ -12,7 +11,6 @@ from typing import Any, Literal, cast
 import torch
 from attrs import frozen
 from torch._dynamo.backends.common import aot_autograd
-from torch.nn import attention
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.torch.captured import own_attention_in_functions, with_own_functions
@@ -59,18 +57,8 @@ def captured(module: Any, inputs: Sequence[Any], compiler: Callable[..., Any]) -
     with_own_functions(module.graph)
     module.recompile()
     made: Any = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions())
-    with _attention_of(inputs), own_attention_in_functions():
+    with own_attention_in_functions():
         return made(module, inputs)
-
-
-def _attention_of(inputs: Sequence[Any]) -> AbstractContextManager[Any]:
-    """While a graph is captured: attention that is torch's own is products and a softmax, if of single precision.
-
-    Of shorter floats it stays one, which eager torch runs: scores in memory cost more than that.
-    """
-    short = any(isinstance(each, torch.Tensor) and each.dtype in (torch.bfloat16, torch.float16) for each in inputs)
-    choose: Any = attention
-    return nullcontext() if short else choose.sdpa_kernel(choose.SDPBackend.MATH)
 
 
 def _boxed(run: Compiled) -> Callable[[list[Any]], Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from math import sqrt
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import attention as of_torch
 from torch.nn import functional
 
 from argus.ops.attention import FAMILIES
@@ -16,6 +17,7 @@ from argus.torch.calls import CALLS, dropout
 from argus.torch.calls import attention as own_attention
 
 F: Any = functional
+_choice: Any = of_torch
 _ATTENTION = F.scaled_dot_product_attention
 """Torch's own."""
 _AXES = 4
@@ -65,10 +67,13 @@ def attention(
     """Scaled dot-product attention as torch defines it: by `argus.attention`, or by two products around a softmax.
 
     Products, softmax and scores are those of f32 where the operands are narrower and `argus.attention` has no kernel
-    for them. With dropout, and under autocast, it is torch's.
+    for them. With dropout, and under autocast, it is torch's: of f32 by products, a softmax and a mask; of shorter
+    floats one operation, which eager torch runs, as scores in memory cost more than that.
     """
     if dropout_p or torch.is_autocast_enabled(query.device.type):
-        return _ATTENTION(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
+        short = query.dtype in (torch.bfloat16, torch.float16)
+        with nullcontext() if short else _choice.sdpa_kernel(_choice.SDPBackend.MATH):
+            return _ATTENTION(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     if attn_mask is None and _has_kernel(query, key, value, is_causal, enable_gqa):
         found: Any = own_attention(*map(_in_rows, (query, key, value)), causal=is_causal, scale=scale)
         return found

@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 import argus.torch
+from argus.torch import captured
 from argus.torch.captured import attention
 
 F: Any = functional
@@ -103,3 +104,18 @@ def test_attention_within_a_function_of_torch_is_that_of_argus() -> None:
     entry = argus.torch.report()[-1]
     assert (entry.eager, entry.operators) == ((), ("argus.attention.default",))
     assert F.scaled_dot_product_attention.__module__ != attention.__module__  # torch's again
+
+
+def test_torchs_own_is_products_for_single_precision_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused: Any = torch.backends.cuda.mem_efficient_sdp_enabled
+    seen: list[bool] = []
+
+    def see(*_: object, **__: object) -> None:
+        seen.append(fused())
+
+    monkeypatch.setattr(captured, "_ATTENTION", see)
+    for dtype in (torch.float32, torch.bfloat16):
+        attention(*operands(PLAIN, dtype), dropout_p=0.5)
+
+    assert seen == [False, True]
+    assert fused()

@@ -13,7 +13,6 @@ from torch.nn import functional
 
 import argus.torch
 from argus.core.diagnostic import ArgusError
-from argus.torch.backend import _attention_of  # pyright: ignore[reportPrivateUsage]  # needs no GPU
 from argus.torch.report import GraphEntry
 from argus.torch.tables import contractions
 
@@ -293,11 +292,3 @@ def test_a_batch_norm_in_training_of_any_batch_ends_in_three_kernels() -> None:
         assert torch.allclose(T.compile(made, backend="argus", dynamic=True)(x), plain(x), atol=1e-5)
     assert torch.allclose(made.running_var, plain.running_var, atol=1e-6)  # pyright: ignore[reportArgumentType]
     assert len(argus.torch.report()[-1].kernels) == 3
-
-
-def test_attention_of_single_precision_is_captured_as_products() -> None:
-    fused: Any = torch.backends.cuda.mem_efficient_sdp_enabled
-    for dtype, stays in ((torch.float32, False), (torch.bfloat16, True)):
-        with _attention_of([randn(2, 2).to(dtype), 3]):
-            assert fused() is stays
-    assert fused()

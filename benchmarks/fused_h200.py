@@ -76,6 +76,12 @@ CASES = (
         "bfloat16",
     ),
     Case("3 x 3 convolution of 64 channels, relu", _conv, _relu, ((32, 64, 128, 128), (64, 64, 3, 3), (64, 1, 1))),
+    Case(
+        "3 x 3 convolution of 64 channels, residual",
+        _conv,
+        _residual,
+        ((32, 64, 128, 128), (64, 64, 3, 3), (32, 64, 128, 128)),
+    ),
 )
 
 

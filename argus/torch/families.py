@@ -116,12 +116,14 @@ _MOST_USES = 3
 
 
 def _is_proved(nest: Nest, sums: Reduce) -> bool:
-    """Whether work on the sums of a convolution is proved: it uses them a few times, and reads by the channel alone."""
+    """Whether work on the sums of a convolution is proved: it uses them a few times, and what it reads beside them it
+    reads at the element's own coordinates.
+    """
     if _uses(nest.body, sums) > _MOST_USES:
         return False
-    inner, channel = {axis.symbol for axis in sums.axes}, {nest.domain[1].symbol}
-    beside = (symbols_of(each) for each in reads(nest.body) if not symbols_of(each) & inner)
-    return all({symbol for symbol in each if symbol.kind != "size"} <= channel for each in beside)
+    inner, own = {axis.symbol for axis in sums.axes}, {axis.index for axis in nest.domain}
+    beside = [each for each in reads(nest.body) if not symbols_of(each) & inner]
+    return all(each.outside is None and {place for place in each.index if symbols(place)} <= own for each in beside)
 
 
 def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type

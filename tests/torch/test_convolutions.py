@@ -64,3 +64,22 @@ def test_groups_are_summed_by_threads() -> None:
 
     assert difference < 2e-6
     assert (kernels, eager) == (["direct"], 0)
+
+
+class _Added(torch.nn.Module):
+    """A convolution, and its input added to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Conv1d(40, 40, 3, padding=1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x) + x
+
+
+@pytest.mark.nightly
+def test_a_residual_is_added_before_sums_are_stored() -> None:
+    difference, kernels, eager = compiled(_Added(), torch.rand(2, 40, 20))
+
+    assert difference < 2e-6
+    assert (kernels, eager) == (["convolutions"], 0)

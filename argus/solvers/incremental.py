@@ -65,7 +65,9 @@ class Stack(Protocol):
 
 @frozen(eq=False)
 class _Level:
-    condition: Cond | None
+    """Conditions asserted at once, and the steps that this asserts first. None: what holds of elements together."""
+
+    conditions: frozenset[Cond | None]
     steps: frozenset[int]
 
 
@@ -106,21 +108,30 @@ class OnStack:
         self, stack: Stack, conditions: Sequence[Cond], parts: Sequence[Asserted], together: tuple[int, ...]
     ) -> None:
         """Asserts the conditions, and what holds of their elements together, and nothing else."""
-        wanted = dict(zip(conditions, parts, strict=True))
+        wanted: dict[Cond | None, tuple[int, ...]] = {
+            each: part.steps for each, part in zip(conditions, parts, strict=True)
+        }
         kept = 0
-        while kept < len(self._levels) and self._levels[kept].condition in wanted:
-            del wanted[self._levels[kept].condition]  # pyright: ignore[reportArgumentType] # it is one of them
+        while kept < len(self._levels) and self._levels[kept].conditions <= wanted.keys():
             kept += 1
+        left = frozenset(chain.from_iterable(level.conditions for level in self._levels[kept:]))
         if kept < len(self._levels):
             stack.pop(len(self._levels) - kept)
             del self._levels[kept:]
         held = set(chain.from_iterable(level.steps for level in self._levels))
-        last = ((None, together),) if together else ()
-        for condition, steps in (*((condition, part.steps) for condition, part in wanted.items()), *last):
-            new = [step for step in steps if step not in held]
-            held.update(new)
-            self._levels.append(_Level(condition, frozenset(new)))
-            stack.push([self._terms[step] for step in new])
+        known = frozenset(chain.from_iterable(level.conditions for level in self._levels))
+        new = [each for each in wanted if each not in known]
+        # A level costs as much as several assertions: one for what is asserted again, and may be next time, one for
+        # what is new, and one for the goal, which comes last.
+        again = [each for each in new[:-1] if each in left]
+        groups = again, [each for each in new[:-1] if each not in left], new[-1:]
+        if together:
+            wanted[None], groups = together, (*groups, [None])
+        for group in filter(None, groups):
+            steps = dict.fromkeys(step for each in group for step in wanted[each] if step not in held)
+            held.update(steps)
+            self._levels.append(_Level(frozenset(group), frozenset(steps)))
+            stack.push([self._terms[step] for step in steps])
 
     def _answer(self, stack: Stack, satisfiable: bool | None, parts: Sequence[Asserted]) -> Answer:
         if satisfiable is None:

@@ -78,9 +78,10 @@ def fold(root: Node, visit: Callable[[Node, Sequence[T]], T], known: dict[Node, 
     values: dict[Node, T] = {} if known is None else known
     if root in values:
         return values[root]
-    for node in below(root):
-        if node not in values:
-            values[node] = visit(node, [values[child] for child in node.operands])
+    if not all(child in values for child in root.operands):
+        for node in below(root):
+            if node not in values:
+                values[node] = visit(node, [values[child] for child in node.operands])
     found = values[root] = visit(root, [values[child] for child in root.operands])
     return found
 

@@ -39,3 +39,13 @@ def test_collections_that_are_off_or_rare_stay_so(first: int) -> None:
             assert gc.get_threshold()[0] == first
     finally:
         gc.set_threshold(*usual)
+
+
+def test_what_is_left_is_old() -> None:
+    """The next collection of young objects need not look at it."""
+    with few_collections():
+        made = [[number] for number in range(1000)]
+
+    young = {id(each) for each in gc.get_objects(generation=0)}
+    assert not any(id(each) in young for each in made)
+    assert gc.get_freeze_count() == 0

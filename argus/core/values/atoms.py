@@ -276,7 +276,7 @@ def _poly(terms: tuple[tuple[Monomial, Fraction], ...]) -> Poly:
 
 def constant(value: Fraction | int) -> Poly:
     """A number."""
-    return poly({UNIT: Fraction(value)})
+    return poly({UNIT: rational(value)})
 
 
 ZERO, ONE = constant(0), constant(1)

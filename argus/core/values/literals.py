@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from argus.core import algebra
 from argus.core.index import Cond, Index, Symbol
 from argus.core.values import polynomial as polys
-from argus.core.values.atoms import ONE, ZERO, Atom, Holds, Poly, constant, of_atom
+from argus.core.values.atoms import ONE, ZERO, Atom, Holds, Poly, constant, of_atom, poly
 from argus.core.values.ends import greater, lesser, residue, rounded
 from argus.core.values.places import limit
 from argus.core.walk import symbols
@@ -18,8 +18,11 @@ def rewritten(value: Poly, visit: Callable[[Atom], Poly | None]) -> Poly:
     found = {atom: visit(atom) for monomial, _ in value.terms for atom, _ in monomial}
     if all(each is None for each in found.values()):
         return value
-    parts: list[Poly] = []
+    same = {monomial: factor for monomial, factor in value.terms if all(found[atom] is None for atom, _ in monomial)}
+    parts: list[Poly] = [poly(same)] if same else []
     for monomial, factor in value.terms:
+        if monomial in same:
+            continue
         term = constant(factor)
         for atom, power in monomial:
             by = found[atom]

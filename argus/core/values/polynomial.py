@@ -35,6 +35,7 @@ from argus.core.values.atoms import (
     of_atom,
     opaque_atom,
     poly,
+    rational,
     single,
     sorted_monomial,
     times,
@@ -42,6 +43,7 @@ from argus.core.values.atoms import (
 from argus.core.values.ends import apart, residue, tidy, whole
 
 TestAtom = Holds | Above | Inhabited
+_ONE = rational(1)
 _EXPANDED_POWER = 4
 _FACTORS = 200
 _FACTORED = 1 << 12
@@ -59,7 +61,8 @@ def add(*parts: Poly) -> Poly:
 
 def scale(value: Poly, factor: Fraction | int) -> Poly:
     """The polynomial times a number."""
-    return poly({monomial: each * factor for monomial, each in value.terms})
+    number = rational(factor)
+    return poly({monomial: times(each, number) for monomial, each in value.terms})
 
 
 def sub(a: Poly, b: Poly) -> Poly:
@@ -96,7 +99,7 @@ def product(parts: Iterable[Poly]) -> Poly:
 
 def of_monomial(monomial: Monomial, factor: Fraction | int = 1) -> Poly:
     """One term."""
-    return poly({monomial: Fraction(factor)})
+    return poly({monomial: rational(factor)})
 
 
 @lru_cache(maxsize=1 << 15)
@@ -105,7 +108,8 @@ def _times(a: Monomial, b: Monomial) -> Poly:
         return of_monomial(a or b)
     powers = dict(a)
     for atom, power_ in b:
-        powers[atom] = powers.get(atom, Fraction(0)) + power_
+        known = powers.get(atom)
+        powers[atom] = power_ if known is None else known + power_
     return _related(powers)
 
 
@@ -114,7 +118,7 @@ def _related(powers: dict[Atom, Fraction]) -> Poly:
     tests = [atom for atom in powers if isinstance(atom, TestAtom)]
     sums = [(atom.bound, e) for atom, e in powers.items() if isinstance(atom, Prefix) and not atom.product]
     for test in tests:
-        powers[test] = Fraction(1)  # 0 and 1 are their own squares; no test has a negative exponent
+        powers[test] = _ONE  # 0 and 1 are their own squares; no test has a negative exponent
         if isinstance(test, Above) and above_atom(scale(test.of, -1)) in powers:
             return ZERO
         if isinstance(test, Holds) and _another_remainder(test, tests):
@@ -140,7 +144,7 @@ def _related(powers: dict[Atom, Fraction]) -> Poly:
             del powers[atom]
         elif isinstance(atom, Largest) and whole and power_ > 1 and (positive := relu_of(atom)) is not None:
             outside += [positive] * (int(power_) - 1)  # max(0, d)^2 = d max(0, d)
-            powers[atom] = Fraction(1)
+            powers[atom] = _ONE
         elif isinstance(atom, Exp) and (simpler := _under(atom, powers)) is not None:
             outside.append(power(simpler, power_))
             del powers[atom]

@@ -14,12 +14,14 @@ from argus.core.values import polynomial as polys
 from argus.core.values.atoms import ONE, Holds, Monomial, Poly, Prefix, of_atom, single
 from argus.core.values.ends import greater, lesser
 from argus.core.values.literals import remainder
-from argus.core.values.places import coordinates, share_a_place, unused
+from argus.core.values.places import coordinates, share_a_place, shift, unused
 from argus.core.values.strides import stride
 from argus.core.walk import symbols
 
 _INNER, _OUTER = Symbol("inner#", "fresh"), Symbol("outer#", "fresh")
 """In place of the variables of two sums."""
+_IN_PLACE = 1, algebra.const(0)
+"""The sign and the shift of a variable that stays as it is."""
 _FEW = 8
 """Remainders over which a sum is spelled out, at most."""
 
@@ -66,7 +68,8 @@ def _of_equal_ranges(
     """A sum over variables of equal ranges with another one outside; None if the outer one is to be outside.
 
     That is the one whose body, with that variable and all others named alike, comes last: so it does not depend on the
-    order in which they were.
+    order in which they were. Bodies of several terms, with tests, or whose variables are to be shifted are others
+    once they are summed: their sums stay as they are.
     """
     variables, core = [outer, inner], body
     while (found := _sum_within(core, bound)) is not None:
@@ -75,6 +78,11 @@ def _of_equal_ranges(
         rest = tuple(pair for pair in monomial if pair[0] is not atom)
         core = polys.mul(replace(atom.body, {atom.variable: algebra.sym(fresh)}), polys.of_monomial(rest))
         variables.append(fresh)
+    alone = single(core)
+    if alone is None or any(isinstance(atom, Holds) for atom, _ in alone[0]):
+        return None
+    if any((shift((core,), each) or _IN_PLACE) != _IN_PLACE for each in variables):
+        return None
 
     def key(of: Symbol) -> bytes:
         names = {each: algebra.sym(_OUTER if each is of else _INNER) for each in variables}

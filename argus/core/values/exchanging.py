@@ -149,12 +149,10 @@ def _over_quotients(
 
 
 def _divisor(variable: Symbol, body: Poly) -> int | None:
-    """The number by which each coordinate divides the variable, if none names it otherwise and no test does.
+    """The number by which each coordinate and test divides the variable, if none names it otherwise.
 
     Remainders by that number, too.
     """
-    if any(isinstance(atom, Holds) and variable in atom.free for m, _ in body.terms for atom, _ in m):
-        return None
     found = set[int]()
     for index in coordinates((body,), variable):
         own = _divisors(index, variable)

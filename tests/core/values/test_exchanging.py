@@ -75,6 +75,10 @@ def test_digits_are_two_sums() -> None:
     terms = [total(K, SIZE, element("X", sym(K), const(digit))) for digit in range(3)]
     assert are_equal(digits, terms[0] + terms[1] + terms[2])
     assert not are_equal(digits, terms[0] + terms[1] + terms[1])
+    # Tests of digits, too.
+    place = sub(mod(sym(V), 3), 1)
+    some = choose(all_of((le(0, place), lt(place, 1))), element("X", floordiv(sym(V), 3), mod(sym(V), 3)), 0)
+    assert are_equal(total(V, const(12), some), total(K, const(4), element("X", sym(K), const(1))))
     # A place that names the variable itself is no digit.
     both = total(V, mul(SIZE, 3), element("X", floordiv(sym(V), 3), sym(V)))
     assert not are_equal(both, terms[0] + terms[1] + terms[2])

@@ -12,8 +12,8 @@ from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.proof.values.held.folds import Range, reduction
 from argus.core.proof.values.held.joined import of_numbers
 from argus.core.proof.values.held.tables import Tables
-from argus.core.values.expr import CompareOp, Expr, Reduce, choose, compare, element, expr, fn, infinity, reduce_
-from argus.core.values.rewriting import nodes
+from argus.core.values.expr import CompareOp, Expr, Fn, Reduce, choose, compare, element, expr, fn, infinity, reduce_
+from argus.core.values.rewriting import elements, nodes
 
 GROUP = Symbol("group", "agent", 0, 2)
 ROW, J, N = (Symbol(name, "fresh", 0) for name in "ijn")
@@ -134,3 +134,18 @@ def test_taps_that_are_spelled_out_are_sums_over_both_axes(rows: int, columns: i
 def test_taps_at_other_places_stay_as_they_are(taps: list[tuple[int, int]]) -> None:
     body = plus_of(*(tap(*each) for each in taps))
     assert reduction("sum", [], body) is body
+
+
+def test_a_sum_of_products_with_sums_is_one_of_each_term_whose_factors_come_out() -> None:
+    inner = Symbol("k", "fresh", 0)
+    factor, place = element("A", i), algebra.sym(J)
+    products = fn("mul", factor, reduce_("sum", inner, algebra.const(0), n, element("X", place, algebra.sym(inner))))
+    found = reduction("sum", [Range(J, algebra.const(8))], fn("add", products, element("Z", place)))
+
+    terms = found.args if isinstance(found, Fn) and found.name == "add" else ()
+    assert len(terms) == 2
+    (scaled,) = (each for each in terms if isinstance(each, Fn))
+    (sums,) = (each for each in scaled.args if each is not factor)
+    assert scaled.name == "mul"
+    assert isinstance(sums, Reduce)
+    assert {each.tensor for each in elements(sums)} == {"X"}

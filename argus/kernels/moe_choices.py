@@ -25,7 +25,7 @@ from argus.kernels.schedules.moe_choices import (
 from argus.language import DType, ProgramTemplate, Tensor, bf16, f16, f32, i32, kernel, program, workspace
 
 CONFIGS = {
-    f"{name}_{256 * steps}": Choices(Dots(1, 8), Dots(1, steps, unroll=2 if steps <= 6 else 1), atomic)
+    f"{name}_{256 * steps}": Choices(Dots(1, 8, checks=True), Dots(1, steps, unroll=2 if steps <= 6 else 1), atomic)
     for name, atomic in (("choices", False), ("added", True))
     for steps in (3, 6, 8, 16)
 }

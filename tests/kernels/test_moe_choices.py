@@ -11,8 +11,10 @@ from attrs import evolve
 from ml_dtypes import bfloat16
 
 from argus.core.proof.outputs import program_claims
+from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Unknown
+from argus.emit.cuda.text import cuda_text
 from argus.interp.programs import run_program
 from argus.kernels import moe_choices
 from argus.kernels.moe_choices import CONFIGS, FAMILIES
@@ -79,6 +81,15 @@ def test_the_text_agrees_with_the_interpreter(dtype: str, activation: Any, confi
     sizes = {"T": 2, "K": 40, "E": 3, "N": 16, "J": 2}, {"T": 1, "K": 264, "E": 1, "N": 8, "J": 1}
     found = validate(kernel, sizes, seeds=1)
     assert all(each.right and each.elements for each in found.trials), found
+
+
+@DRAWN
+@pytest.mark.parametrize("config", CONFIGS)
+def test_the_first_launch_checks_the_numbers_of_experts(config: str) -> None:
+    first, *others = (cuda_text(each.kernel).text for each in launch_contexts(FAMILIES[KEY].trace(config)))
+
+    assert "moe_choices_first__checked(" in first
+    assert not any("__checked(" in each for each in others)
 
 
 EDITS: dict[str, tuple[ModuleType, str, str]] = {

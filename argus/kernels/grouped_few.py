@@ -9,8 +9,8 @@ from argus.kernels.schedules.grouped_few import GroupedFew, MaskedExperts, Packe
 from argus.language import DType, Template, Tensor, bf16, f16, i32, kernel
 
 CONFIGS = {
-    "rows_8": GroupedFew(8, 256, 4),
-    "rows_16": GroupedFew(16, 64, 8, 128),
+    "rows_8": GroupedFew(8, 256, 4, checks=True),
+    "rows_16": GroupedFew(16, 64, 8, 128, checks=True),
     "rows_32": GroupedFew(32, 64, 8, 128),
     "rows_64": GroupedFew(64, 64, 8, 128),
 }

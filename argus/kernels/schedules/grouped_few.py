@@ -32,6 +32,7 @@ from argus.language import (
     f32,
     loop,
     mma,
+    own_checks,
     promise,
     registers,
     role,
@@ -55,7 +56,8 @@ COLUMNS = 64
 class GroupedFew:
     """Tiles of bm rows of an expert (a multiple of 8) by bn columns (64 or 128); bk of K per stage.
 
-    resident: blocks of which a processor has room.
+    resident: blocks of which a processor has room. checks: whether blocks check the numbers of rows, in place of a
+    guard, where the kernel is launched on its own.
     """
 
     bm: int = 8
@@ -63,6 +65,7 @@ class GroupedFew:
     stages: int = 8
     bn: int = COLUMNS
     resident: int = 1
+    checks: bool = False
     target = sm_90a
 
     @property
@@ -276,6 +279,8 @@ def hopper_gated_few(
 def _multiply(problem: Experts, matrices: tuple[Tensor, ...], of: Callable[..., Fragment], cfg: GroupedFew) -> None:
     bm, bn, bk = cfg.bm, cfg.bn, cfg.bk
     agents, depth, count = bn // COLUMNS, ceil_div(problem.B.shape[2], bk), len(matrices)
+    if cfg.checks:
+        own_checks()
     mm = wgmma(problem.B.dtype, n=bm)
     ring = Ring(
         cfg.stages, a=slot_for(problem.A, bm, bk), **{f"b{i}": slot_for(b, bn, bk) for i, b in enumerate(matrices)}

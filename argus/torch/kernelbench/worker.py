@@ -37,7 +37,7 @@ from argus.torch.report import GraphEntry
 _LIMITS = (16, 24, 32, 48, 64, 96, 128)
 _ON_CPU = 1 << 17
 """Elements of inputs on the CPU, where kernels are interpreted."""
-_OTHER_LIMITS = (96, 160, 128, 192)
+_OTHER_LIMITS = (96, 160, 128, 192, 64, 48)
 """Of the unseen shapes on a GPU."""
 _MOST_OTHER = 1 << 26
 _LARGE, _FEW = 1 << 29, 10

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from attrs import evolve
@@ -28,20 +29,30 @@ FEW = 64
 _HALF = ("bf16", "f16")
 
 
-def config_of(form: Canonical, of: Product, sizes: Mapping[str, int]) -> Config | None:
-    """The configuration at these sizes; None where other templates are to compute the nest."""
+_OF_F32 = (gemm_fma, gemm_f32_at_once, gemm_f32_in_ring, gemm_f32)
+
+
+def in_memory_of(form: Canonical, of: Product, sizes: Mapping[str, int]) -> Config | None:
+    """Where the chosen schedule splits f32 operands itself: one of parts in memory, of which more work is proved."""
+    if not isinstance(config_of(form, of, sizes), InRing):
+        return None
+    return config_of(form, of, sizes, (gemm_f32,))
+
+
+def config_of(form: Canonical, of: Product, sizes: Mapping[str, int], of_f32: Sequence[Any] = _OF_F32) -> Config | None:
+    """The configuration at these sizes; None where other templates are to compute the nest. of_f32: modules."""
     m, n, k = (int(computed(axis.extent, sizes)) for axis in (of.rows, of.columns, of.depth))
     z = int(computed(of.batch.extent, sizes)) if of.batch is not None else 1
     kinds = {each.type.dtype for each in form.parameters if each.type.name in (of.a.name, of.b.name)}
     if z * m * n * k < LARGE or len(kinds) > 1:
         return None
     if kinds == {"f32"}:
-        found = _of_f32(of, (z, m, n, k))
+        found = _of_f32(of, (z, m, n, k), of_f32)
         return None if not isinstance(found, Fma) and has_own_integers(form) else found
     return _of_half(of, (z, m, n, k)) if kinds <= set(_HALF) else None
 
 
-def _of_f32(of: Product, sizes: tuple[int, int, int, int]) -> Config | None:
+def _of_f32(of: Product, sizes: tuple[int, int, int, int], modules: Sequence[Any]) -> Config | None:
     batched = of.batch is not None
     a, b = ("t" if of.a_transposed else "n"), ("n" if of.b_transposed else "t")
     family = f"{'bmm' if batched else 'gemm'}_{a}{b}{'_shared' if of.shared else ''}_f32"
@@ -55,7 +66,7 @@ def _of_f32(of: Product, sizes: tuple[int, int, int, int]) -> Config | None:
         device="",
         precision=torch.get_float32_matmul_precision(),
     )
-    known = next((each for name in found if (each := _known(name)) is not None), None)
+    known = next((each for name in found if (each := _known(name, modules)) is not None), None)
     return _of_any_tiles(known or Parts(wide=False), of)
 
 
@@ -68,9 +79,9 @@ def _of_any_tiles(config: Several, of: Product) -> Config:
     return evolve(config, group=0)
 
 
-def _known(name: str) -> Several | None:
+def _known(name: str, modules: Sequence[Any]) -> Several | None:
     """The configuration of a name; None of those for few rows, whose results are not worked on."""
-    for module in (gemm_fma, gemm_f32_at_once, gemm_f32_in_ring, gemm_f32):
+    for module in modules:
         found = module.configuration(name)
         if found is not None:
             return found

@@ -37,7 +37,7 @@ from argus.nests.rewrite import operands, reads, symbols_of
 from argus.nests.rewrite import reductions as terms
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate, Traced
-from argus.torch.choice_of_products import config_of
+from argus.torch.choice_of_products import config_of, in_memory_of
 
 Plan = Callable[[Canonical, Mapping[str, int]], Any]
 """The configuration of a template for a canonical form at some sizes; None where the template is for others."""
@@ -171,9 +171,15 @@ def _of_products(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN
     return None if found is None else config_of(form, found, sizes)
 
 
+def _of_products_in_memory(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
+    found = product_of_matrices(form)
+    return None if found is None else in_memory_of(form, found, sizes)
+
+
 LONG_ROWS = Family("long_rows", long_rows.config_for, long_rows.long_rows)
 FAMILIES: tuple[Family, ...] = (
     Family("products", _of_products, None, shares=True, program=product),
+    Family("products_in_memory", _of_products_in_memory, None, shares=True, program=product),
     Family("convolutions", _of_convolutions, None, most_axes=5, join=False, shares=True, program=_convolution),
     Family("direct", direct_tiles.config_for, direct.direct, most_axes=6, join=False, rewritten=with_joined_rows),
     Family("pointwise", pointwise.config_for, pointwise.pointwise, reduces=False),

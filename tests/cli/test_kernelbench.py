@@ -383,16 +383,6 @@ def test_what_takes_long_is_prepared_early_and_the_short_ones_before_the_rest(tm
     assert order[-1] == 3
 
 
-def test_a_ticket_is_taken_once_and_read_when_it_is_written(tmp_path: Path) -> None:
-    tickets = Tickets(tmp_path)
-    assert [tickets.take("0-1.2"), tickets.take("0-1.2"), tickets.take("1-1.2")] == [True, False, True]
-    tickets.give_back("1-1.2")
-    assert tickets.take("1-1.2")
-    assert tickets.read("ahead-1.2") is None
-    tickets.write("ahead-1.2", {"seconds": 2.5})
-    assert tickets.read("ahead-1.2") == {"seconds": 2.5}
-
-
 def test_of_several_rows_most_comparisons_count_with_the_times_of_most_peers() -> None:
     row: Row = ROW | {"errors": [1e-7, 2e-7], "rounds": 12}
     beside = row | {"errors": [4e-7], "milliseconds": {"eager": 3.0, "argus": 1.5, "compile": 6.0}, "rounds": 30}

@@ -1,7 +1,7 @@
 """Which of two templates a convolution of f32 tensors is for: products of shifted rows in parts, or FMAs.
 
-Each takes a time that is a sum of what it does, each times a number: on matrix units fitted to measured times
-(`benchmarks/conv_h200.py fit`), by FMAs estimated from their share of the instructions.
+Each takes a time that is a sum of what it does, each times a number fitted to measured times
+(`benchmarks/conv_h200.py fit`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from argus.nests.convolution_forms import convolution_form
 
 SIX = 6
 """Products of parts of f32 numbers, which are as exact as single precision."""
-ON_MATRIX_UNITS = (1195.0, 382.0, 286.0, 60.0)
+ON_MATRIX_UNITS = (1195.0, 376.0, 279.0, 61.0)
 """Milliseconds of an H200: of 10^15 operations, 10^12 bytes laid out, 10^12 bytes stored, and 10^6 tiles."""
-BY_FMAS = (33000.0, 400.0)
+BY_FMAS = (26000.0, 400.0)
 """The same, of 10^15 operations and 10^12 bytes stored."""
 
 
@@ -52,7 +52,8 @@ class Work:
         places = prod(window + axis.reach for window, axis in zip(self.windows, conv.axes, strict=True))
         written = 2 * cfg.parts * n * conv.phases * places * laid
         stored = 4 * prod(self.outputs) * (3 if conv.classes > 1 else 1)  # of classes, sums are stored and read, too
-        return 1e-15 * operations, 1e-12 * (written + 4 * prod(self.inputs)), 1e-12 * stored, 1e-6 * tiles
+        read = 4 * prod(self.inputs) * conv.axes[-1].phases  # each phase reads all sectors
+        return 1e-15 * operations, 1e-12 * (written + read), 1e-12 * stored, 1e-6 * tiles
 
     def by_fmas(self, cfg: Direct) -> tuple[float, ...]:
         """What FMAs do, as in `BY_FMAS`."""

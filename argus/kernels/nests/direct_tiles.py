@@ -17,10 +17,12 @@ from argus.nests.convolution_forms import ConvolutionForm, convolution_form
 _WARP = 32
 _WARPS = 8
 """Of a block."""
-_WORTH = {32: 1.0, 16: 1.05, 8: 1.1}
+_WORTH = {32: 1.0, 16: 1.05, 8: 1.15}
 """What a column costs by the lanes along a row, whose stores are in as many pieces as a warp has rows."""
 _SUMS, _STORED = 64, 128
 """Of a thread: sums, and outputs that it stores, zeros of classes without taps among them."""
+_CLASSES = 4
+"""Of outputs of a window, whose sums over several channels are proved."""
 _PRODUCTS = 384
 """Of a thread in an iteration, at least, if there are channels for them."""
 
@@ -197,8 +199,8 @@ def direct_for(form: ConvolutionForm, channels: int, outputs: int, places: list[
     while more > 1 and rows * more * (_WARP // width) // 2 >= windows[0]:
         more //= 2
     at_once, sums = 1, each * rows * prod(axis.taps for axis in inner)
-    # With classes of windows that loops run through, sums of several channels are not proved.
-    single = form.grouped or any(axis.classes > 1 for axis in axes[:-2])
+    # With classes of windows that loops run through, or many of them, sums of several channels are not proved.
+    single = form.grouped or any(axis.classes > 1 for axis in axes[:-2]) or classes > _CLASSES
     while not single and at_once < min(8, channels) and at_once * sums < _PRODUCTS:
         at_once *= 2
     return Direct(each, rows, warps, more, width, at_once)

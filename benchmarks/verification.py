@@ -82,6 +82,7 @@ def verify_one(module: str, name: str, config: str, solver: str) -> None:
 def timed(module: str, name: str, config: str, solver: str) -> tuple[float, float, str]:
     """What `verify_one` prints, of a new process."""
     usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    path = os.pathsep.join(filter(None, (str(ROOT), usual.get("PYTHONPATH"))))
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(  # noqa: S603 reason: our own file, no shell
             [sys.executable, __file__, _ONE, module, name, config, solver],
@@ -89,7 +90,7 @@ def timed(module: str, name: str, config: str, solver: str) -> tuple[float, floa
             text=True,
             check=True,
             cwd=ROOT,
-            env={**usual, "PYTHONPATH": str(ROOT), "ARGUS_CACHE_DIR": folder},
+            env={**usual, "PYTHONPATH": path, "ARGUS_CACHE_DIR": folder},
         )
     took, cpu, verdict = done.stdout.split()
     return float(took), float(cpu), verdict

@@ -21,6 +21,8 @@ from argus.solvers.smtlib.writer import InexpressibleError
 
 _SOON = STEPS_PER_SECOND // 10
 """The step limit of a check on a stack: what is not decided soon is asked of a solver without one."""
+_SECONDS = 0.5
+"""The same in wall-clock time: now and then Z3 loops on a stack in steps that it does not count."""
 _MOST_STEPS = 20_000
 """Steps of the lowered form to keep, and so terms of the solver; beyond, it begins anew."""
 
@@ -99,9 +101,9 @@ class OnStack:
         for step in self._lowering.steps[len(self._terms) :]:
             self._terms.append(build_term(step, self._terms, stack.make))
         self._assert(stack, query.assertions, parts, together)
-        found = stack.check(evolve(budget, steps=min(_SOON, budget.steps)))
+        found = stack.check(evolve(budget, steps=min(_SOON, budget.steps), seconds=min(_SECONDS, budget.seconds)))
         answer = self._answer(stack, found, parts)
-        self._stack = stack
+        self._stack = None if found is None else stack  # what it has learned may mislead it again
         return answer
 
     def _assert(

@@ -61,8 +61,7 @@ def add(*parts: Poly) -> Poly:
 
 def scale(value: Poly, factor: Fraction | int) -> Poly:
     """The polynomial times a number."""
-    number = rational(factor)
-    return poly({monomial: times(each, number) for monomial, each in value.terms})
+    return poly({monomial: times(each, rational(factor)) for monomial, each in value.terms})
 
 
 def sub(a: Poly, b: Poly) -> Poly:
@@ -108,8 +107,7 @@ def _times(a: Monomial, b: Monomial) -> Poly:
         return of_monomial(a or b)
     powers = dict(a)
     for atom, power_ in b:
-        known = powers.get(atom)
-        powers[atom] = power_ if known is None else known + power_
+        powers[atom] = powers[atom] + power_ if atom in powers else power_
     return _related(powers)
 
 

@@ -17,7 +17,6 @@ from argus.kernels.config_names import name_of
 from argus.kernels.gemm_fma import Fma
 from argus.kernels.schedules.parts import Parts
 from argus.kernels.schedules.parts_at_once import AtOnce
-from argus.kernels.schedules.parts_in_ring import InRing
 from argus.ops.call_path import Traced, torch
 from argus.ops.times_f32 import Config, microseconds
 
@@ -74,8 +73,6 @@ def candidates(
     if not compensated or k > _SHORT_CHAIN or batch:
         configs += _parts(products, wide=wide, chunked=not batch, k=k, compensated=compensated)
         configs += _at_once(wide=wide, k=k, chunked=not batch) if compensated else ()
-    if wide and not compensated and products > 1 and family in gemm_f32_in_ring.FAMILIES:
-        configs.append(InRing(products))
     return (name_of(min(configs, key=lambda each: microseconds(each, z, m, n, k))),)
 
 

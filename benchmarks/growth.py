@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 import argus
 from argus.core.ir import Kernel
 from argus.kernels.schedules.contraction import Contraction
-from argus.kernels.schedules.epilogues import identity
+from argus.kernels.schedules.epilogues import identity, of_each
 from argus.kernels.schedules.hopper import Hopper, hopper_cooperative, hopper_pingpong
 from argus.language import (
     Int,
@@ -108,7 +108,7 @@ def staged(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16
     problem = Contraction(A, B, C)
     rows, columns = problem.tiles(cfg.bm, cfg.bn)
     assume(rows * columns * (ceil_div(A.shape[1], cfg.bk) + 1) < 1 << 29)
-    (hopper_pingpong if cfg.pingpong else hopper_cooperative)(problem, cfg, identity)
+    (hopper_pingpong if cfg.pingpong else hopper_cooperative)(problem, cfg, of_each(identity))
     problem.finish()
 
 

@@ -10,8 +10,10 @@ from math import inf
 
 import pytest
 
+from argus.core import algebra
 from argus.core.dsl.kernel import Template
 from argus.core.proof.values.held import cancelled, loops
+from argus.core.values.expr import Expr, element, fn, infinity
 from argus.language import (
     Fragment,
     Tensor,
@@ -33,6 +35,7 @@ from tests.core.proof.test_held_recurrences import holds
 
 pytestmark = pytest.mark.share(3, among="terms that cancel")
 BY = spread((64,), threads=64, vector=1)
+X = element("X", algebra.const(0))
 
 
 def compensated(*, lost: str = "of the addition", begun: bool = True) -> Template:
@@ -110,3 +113,12 @@ def test_an_infinity_less_itself_is_nothing_known(monkeypatch: pytest.MonkeyPatc
     assert not holds(infinite_less_itself())
     monkeypatch.setattr(cancelled, "_numbers", lambda *_: True)
     assert holds(infinite_less_itself())
+
+
+@pytest.mark.parametrize(
+    ("of", "number"),
+    [(fn("add", X, X), True), (fn("exp", X), False), (fn("div", 1, X), False), (infinity(1), False), (X, True)],
+)
+def test_what_may_be_infinite_does_not_cancel(of: Expr, number: bool) -> None:
+    found = cancelled._numbers([of], lambda _: ())  # pyright: ignore[reportPrivateUsage]  # of any loop
+    assert found is number

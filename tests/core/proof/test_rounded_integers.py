@@ -7,8 +7,8 @@ import pytest
 from argus.core import algebra
 from argus.core.dtype import f32
 from argus.core.index import Cond, Symbol
-from argus.core.proof.values.held.rounded_integers import as_float
-from argus.core.values.expr import ReduceOp, choose, expr, reduce_
+from argus.core.proof.values.held.rounded_integers import as_float, computed
+from argus.core.values.expr import ReduceOp, choose, compare, element, expr, reduce_
 from argus.core.values.numbers import ROUNDED
 from argus.core.walk import evaluate
 
@@ -39,3 +39,14 @@ def test_each_branch_of_a_choice_is_exact_where_its_test_holds(below: bool, exac
     test = algebra.lt(place, MOST)
     found = choose(test if below else algebra.negate(test), expr(place), expr(0))
     assert (as_float(found, f32, holds) is found) is exact
+
+
+@pytest.mark.parametrize(("operation", "exact"), [("add", True), ("mul", False), ("sub", False)])
+def test_sums_of_counts_alone_are_counts_wherever_they_are_rounded(operation: str, exact: bool) -> None:
+    size, test = Symbol("N", "size", 0), compare("<", element("X", algebra.sym(PLACE)), 0)
+    count = reduce_("sum", PLACE, algebra.const(0), algebra.sym(size), choose(test, expr(1), expr(0)))
+
+    found = computed(operation, (count, count), f32, holds)
+
+    assert (getattr(found, "name", "") == operation) is exact
+    assert exact or getattr(found, "name", "") == f"{ROUNDED}f32"

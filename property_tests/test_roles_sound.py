@@ -10,6 +10,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from attrs import evolve
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,8 @@ from property_tests.programs import products
 from property_tests.role_edits import mutate_roles
 from property_tests.role_programs import ROLES, SCHEDULES
 
-FEW = Budget.about(1.0)
+FEW = evolve(Budget.about(1.0), seconds=3.0)
+"""A query ends soon, too, if the solver does not count its steps."""
 
 
 @pytest.mark.share(3, among="verdicts on edited kernels")

@@ -53,7 +53,10 @@ def mutate(kernel: Kernel, random: Random, edits: int = 1, choices: Sequence[Edi
     """A kernel after some edits; None if a drawn edit does not apply. choices: the edits, by default EDITS."""
     mutant = Mutant(kernel, ())
     for _ in range(edits):
-        found = random.choice(choices or EDITS)(mutant.kernel, random)
+        try:
+            found = random.choice(choices or EDITS)(mutant.kernel, random)
+        except ZeroDivisionError:  # a literal 0 in the place of a divisor is no index
+            return None
         if found is None:
             return None
         mutant = Mutant(found.kernel, (*mutant.edits, *found.edits), mutant.claims and found.claims)

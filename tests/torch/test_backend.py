@@ -285,10 +285,11 @@ def test_the_time_for_proofs_is_limited(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:argus. eager torch runs")
-def test_a_batch_norm_in_training_of_any_batch_ends_in_three_kernels() -> None:
+def test_a_batch_norm_in_training_of_any_batch_ends_in_four_kernels() -> None:
     made, plain = (torch.nn.BatchNorm1d(32) for _ in range(2))
     x = randn(16, 32)
     with torch.no_grad():
         assert torch.allclose(T.compile(made, backend="argus", dynamic=True)(x), plain(x), atol=1e-5)
     assert torch.allclose(made.running_var, plain.running_var, atol=1e-6)  # pyright: ignore[reportArgumentType]
-    assert len(argus.torch.report()[-1].kernels) == 3
+    names = [each.name.partition("_")[0] for each in argus.torch.report()[-1].kernels]
+    assert len(names) == 4, names  # the fourth counts the batches

@@ -78,6 +78,7 @@ class _Added(torch.nn.Module):
 
 
 @pytest.mark.nightly
+@pytest.mark.usefixtures("on_matrix_units")
 def test_a_residual_is_added_before_sums_are_stored() -> None:
     difference, kernels, eager = compiled(_Added(), torch.rand(2, 40, 20))
 

@@ -30,8 +30,9 @@ class Step:
 class Choice:
     """A design to try. steps: techniques applied to the first design, in order.
 
-    features: values of the situation's features. knobs: the design's parameters by name. text: source of a written
-    kernel; empty for a design of a family.
+    features: values of the situation's features; empty for a written kernel, of which no model predicts anything.
+    knobs: the design's parameters by name. text: source of a written kernel; empty for a design of a family. repairs:
+    name of the refused kernel that this one repairs.
     """
 
     name: str
@@ -39,15 +40,21 @@ class Choice:
     features: tuple[float, ...]
     knobs: tuple[tuple[str, int | bool | str], ...] = ()
     text: str = ""
+    repairs: str = ""
 
 
 @frozen
 class Observation:
-    """Result of a trial. microseconds: time of one call, measured or predicted; None if the gate rejected it."""
+    """Result of a trial. microseconds: time of one call, measured or predicted; None if the gate rejected it.
+
+    stage: the last stage of the gate that it entered; empty if unknown. why: reason of a rejection.
+    """
 
     choice: Choice
     outcome: Outcome
     microseconds: float | None = None
+    stage: str = ""
+    why: str = ""
 
     @property
     def passed(self) -> bool:
@@ -81,6 +88,12 @@ class Situation:
         """Best time over the bound; None before any candidate passed."""
         best = self.best
         return None if best is None or best.microseconds is None else best.microseconds / self.bound
+
+    @property
+    def counted(self) -> tuple[Observation, ...]:
+        """The observations that count as candidates: all but refused kernels that have been repaired since."""
+        repaired = {each.repairs for each in (*self.options, *(seen.choice for seen in self.tried))}
+        return tuple(each for each in self.tried if each.choice.name not in repaired)
 
     def with_observation(self, observation: Observation) -> Situation:
         left = tuple(each for each in self.options if each.name != observation.choice.name)

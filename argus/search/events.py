@@ -89,6 +89,7 @@ class Asks:
     """A model is about to be asked, which may take long. For the display only; not recorded in the journal."""
 
     model: str
+    task: str = "plan"
 
 
 Update = Event | Asks

@@ -8,31 +8,33 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
 from itertools import count
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.policy.llm.answer import ToolInput, parse_answer
+from argus.policy.llm.author_roles import LoweringRole, RepairRole
 from argus.policy.llm.budget import NOTHING, Spent, cost_of, refusal, worst_case
 from argus.policy.llm.failures import Endpoint, FailedCall, to_trouble
 from argus.policy.llm.memory import Memory
-from argus.policy.llm.parse_reply import parse_proposals
 from argus.policy.llm.planner import Llm
+from argus.policy.llm.planner_role import PlannerRole
 from argus.policy.llm.prompt import request, size
 from argus.policy.llm.record import Response, from_data, to_data
 from argus.policy.llm.reply import Faulty, Reply, Trouble
 from argus.policy.llm.retries import parse_retry_after, retry_delay
+from argus.policy.llm.roles import Question, Role, Roles
 from argus.policy.llm.settings import Settings, wrong_address
+from argus.policy.llm.tasks import Plan, Task
 from argus.policy.llm.texts import redacted
 from argus.policy.llm.view import View
 from argus.policy.planner import State
@@ -45,6 +47,9 @@ _SECRET = 8
 _GRACE = 0.5
 """Extra seconds for a call to end by its own timeout before its thread is abandoned."""
 _BARE = View()
+_PLAN = Plan()
+ROLES: Roles = {"plan": PlannerRole(), "lower": LoweringRole(), "repair": RepairRole()}
+"""The request types of a search; replace one in a copy."""
 
 
 @frozen
@@ -75,12 +80,26 @@ class _TooLongError(Exception):
     """An answer exceeds its time or size limit."""
 
 
-class Interrupted(KeyboardInterrupt):
-    """A question was interrupted. spent: cost of its calls; the worst case for one in progress."""
+@define
+class Meter:
+    """The cost of a question so far, with the worst case of a call in progress; read by another thread."""
 
-    def __init__(self, spent: Spent) -> None:
-        super().__init__()
-        self.spent = spent
+    spent: Spent = field(default=NOTHING)
+    _closed: bool = field(default=False, init=False)
+    _lock: Lock = field(factory=Lock, init=False)
+
+    def charge(self, spent: Spent) -> bool:
+        """Set the cost before a call; False if nobody waits any more, so that it must not be sent."""
+        with self._lock:
+            if not self._closed:
+                self.spent = spent
+            return not self._closed
+
+    def close(self) -> Spent:
+        """The cost, after which no further call is sent."""
+        with self._lock:
+            self._closed = True
+            return self.spent
 
 
 def connect(
@@ -123,35 +142,62 @@ def _modules() -> tuple[Any, Any]:
         raise ArgusError(Diagnostic("E920", "error", message, help=repair)) from problem
 
 
-def ask(client: Client, planner: Llm, state: State[Memory], view: View = _BARE) -> Response:
-    """Ask the model for proposals. Pass the response to the journal and to `with_response`.
+def ask(
+    client: Client,
+    planner: Llm,
+    state: State[Memory],
+    view: View = _BARE,
+    task: Task = _PLAN,
+    roles: Roles = ROLES,
+    meter: Meter | None = None,
+) -> Response:
+    """Send one request of a task to the model. Pass the response to the journal and to `with_response`.
 
     An unusable answer is requested again with its errors, at most `settings.repairs` times. Failures of the endpoint or
-    the model are returned as Trouble. Raises Interrupted on Ctrl-C.
+    the model are returned as Trouble. meter: kept up to date, for a caller that does not wait for the end.
     """
-    settings = client.settings
-    ranking = planner.bandit_ranking(state)
-    choices = tuple(each.choice for each in ranking)
+    found = _asked(
+        client, roles[task.name], Question(task, state, planner.bandit_ranking(state), view), meter or Meter()
+    )
+    return without_key(evolve(found, task=task.name, about=task.about), client.place.key)
+
+
+def _asked(client: Client, role: Role, asked: Question, meter: Meter) -> Response:
+    settings, state = client.settings, asked.state
     until = client.clock() + settings.patience
     spent, faults, latest = NOTHING, (), ()
     for number in range(settings.repairs + 1):
-        fields = request(settings, state, ranking, view, latest)
+        fields = without_secret(request(settings, role, asked, latest), client.place.key)
         generator = np.random.default_rng([state.seed, state.step, len(state.memory.feedback), number])
-        with _adding(spent):
-            got, cost = _call_with_retries(client, fields, state.memory.spent + spent, until, generator)
+        sent = _Sent(fields, role.tool.name, state.memory.spent, spent)
+        got, cost = _call_with_retries(client, sent, until, generator, meter)
         spent += cost
-        found = parse_proposals(got.data, choices) if isinstance(got, ToolInput) else got
+        found = role.parse(got.data, asked) if isinstance(got, ToolInput) else got
         match found:
             case Reply() | Trouble():
-                return without_key(evolve(found, faults=faults, spent=spent), client.place.key)
+                return evolve(found, faults=faults, spent=spent)
             case Faulty(faults=latest, final=final):
                 faults = (*faults, *latest)
                 if final:
                     break
     message = f"no answer of the model could be used: {'; '.join(latest)}"
     repair = "ask another model, or go on without one"
-    trouble = Trouble("E926", message, repair, lasting=False, faults=faults, spent=spent)
-    return without_key(trouble, client.place.key)
+    return Trouble("E926", message, repair, lasting=False, faults=faults, spent=spent)
+
+
+@frozen
+class _Sent:
+    """A request. tool: that must be called. before: spent by earlier questions; spent: by this one."""
+
+    fields: dict[str, object]
+    tool: str
+    before: Spent
+    spent: Spent
+
+
+def without_secret(fields: dict[str, object], key: str) -> dict[str, object]:
+    """A request without the key, which a user's file or an answer may contain."""
+    return cast("dict[str, object]", redacted(fields, key)) if len(key) >= _SECRET else fields
 
 
 def without_key(asked: Response, key: str) -> Response:
@@ -159,47 +205,38 @@ def without_key(asked: Response, key: str) -> Response:
     return from_data(redacted(to_data(asked), key)) if len(key) >= _SECRET else asked
 
 
-@contextmanager
-def _adding(spent: Spent) -> Generator[None]:
-    """Add `spent` to the cost of an interruption inside the block."""
-    try:
-        yield
-    except Interrupted as broken:
-        raise Interrupted(spent + broken.spent) from None
-    except KeyboardInterrupt:
-        raise Interrupted(spent) from None
-
-
 def _call_with_retries(
-    client: Client, fields: dict[str, object], before: Spent, until: float, generator: np.random.Generator
+    client: Client, sent: _Sent, until: float, generator: np.random.Generator, meter: Meter
 ) -> tuple[ToolInput | Faulty | Trouble, Spent]:
     """Call until there is an answer; returns it and the cost of all calls.
 
     A call without a usage report is charged at its worst case.
     """
-    settings = client.settings
+    settings, fields = client.settings, sent.fields
     worst = worst_case(size(fields), settings.max_tokens, settings.pricing)
     spent = NOTHING
     for attempt in count(1):
-        refused = refusal(before + spent, worst, settings.limits, settings.pricing, settings.model)
+        refused = refusal(sent.before + sent.spent + spent, worst, settings.limits, settings.pricing, settings.model)
         if refused is not None:
             return to_trouble(refused, lasting=True), spent
         left = until - client.clock()
         if left <= 0:
             late = client.place.no_answer(f"exceeded {settings.patience:.3g} s for one question", billed=False)
             return late.trouble, spent
-        with _adding(spent + worst):
-            got = _call_with_timeout(client, fields, min(settings.timeout, left))
+        if not meter.charge(sent.spent + spent + worst):
+            return client.place.no_answer("was not asked, as the search has ended", billed=False).trouble, spent
+        got = _call_with_timeout(client, fields, min(settings.timeout, left))
         if isinstance(got, bytes):
-            answer = parse_answer(got)
+            answer = parse_answer(got, sent.tool)
             cost = worst if answer.usage is None else cost_of(answer.usage, settings.pricing)
+            meter.spent = sent.spent + spent + cost
             return answer.found, spent + cost
         spent += worst if got.billed else Spent(calls=1)
+        meter.spent = sent.spent + spent
         pause = retry_delay(attempt, got.wait, generator)
         if not got.transient or attempt >= settings.attempts or client.clock() + pause >= until:
             return got.trouble, spent
-        with _adding(spent):
-            client.sleep(pause)
+        client.sleep(pause)
     raise AssertionError  # pragma: no cover
 
 

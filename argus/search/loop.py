@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -19,10 +19,10 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.policy.llm.planner import with_kernels_as_options
 from argus.policy.planner import Choice, Observation, Planner, Situation, State
 from argus.policy.stopping import Rule, should_stop
+from argus.search.asking import PendingQuestion
 from argus.search.evaluation.evaluators import Evaluator
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Asks, Ended, Event, Judged, Proposed, Reason, Resumed, Started, Update
-from argus.search.llm_client import Interrupted
 from argus.search.llm_loop import ModelSession, with_answer
 
 
@@ -85,7 +85,7 @@ def _damaged(what: str) -> ArgusError:
 
 def observation(choice: Choice, judgement: Judgement) -> Observation:
     """The planner's observation of a judgement."""
-    return Observation(choice, judgement.outcome, judgement.microseconds)
+    return Observation(choice, judgement.outcome, judgement.microseconds, judgement.stage, judgement.why)
 
 
 @define
@@ -94,6 +94,7 @@ class Search:
 
     record: writes an event to the journal. asking: the model session of the planner `llm`. may_leave: context of
     interruptible waits. clock: seconds, for the limits; begun: start of the time limit, if before `go`.
+    question: to the model, on its way.
     """
 
     planner: Planner
@@ -106,6 +107,8 @@ class Search:
     clock: Callable[[], float] = time.monotonic
     begun: float | None = None
     _flying: deque[tuple[Choice, Future[Judgement]]] = field(factory=deque[tuple[Choice, "Future[Judgement]"]])
+    question: PendingQuestion | None = field(default=None, init=False)
+    _asked_at: float = field(default=0.0, init=False)
 
     def go(self, under_way: Sequence[str] = ()) -> Iterator[Update]:
         """Run the search; yields each event after recording it, `Ended` last. under_way: choices to submit first.
@@ -120,19 +123,18 @@ class Search:
             while True:
                 ended = self._enough()
                 while ended is None and self._room():
-                    if self.asking is not None and self.asking.should_ask(self.state, self._left()):
-                        yield Asks(self.asking.model)
-                        event, broken = self._asked(self.asking)
-                        yield event
-                        ended = "interrupted" if broken else self._enough()
-                        continue
+                    if self.asking is not None:
+                        asked = yield from self._asked(self.asking)
+                        if asked:
+                            ended = self._enough()
+                            continue
                     proposed = self._next()
                     if proposed is None:
                         break
                     event, choice = proposed
                     yield event  # before its evaluation, which may take long
                     self._submit(choice)
-                if ended is not None or not self._flying:
+                if ended is not None or not (self._flying or self.question):
                     reason = ended or "nothing left"
                     break
                 landed = self._landed()
@@ -142,6 +144,10 @@ class Search:
             reason = "interrupted"
         finally:
             self.evaluator.close()
+        if self.asking is not None and self.question is not None:
+            dropped = self.asking.abandoned(self.question)
+            self.state = with_answer(self.state, dropped)
+            yield self._told(dropped)
         yield self._told(Ended(reason))
 
     def _told(self, event: Event) -> Event:
@@ -150,16 +156,30 @@ class Search:
             self.asking.observe(event)
         return event
 
-    def _asked(self, asking: ModelSession) -> tuple[Event, bool]:
-        """Ask the model; its kernels become options. Returns the event and whether the question was interrupted."""
-        broken = False
-        try:
-            with self.may_leave():
-                event = asking.ask(self.state, self._left())
-        except Interrupted as problem:
-            event, broken = asking.interrupted(problem.spent), True
+    def _asked(self, asking: ModelSession) -> Generator[Update, None, bool]:
+        """Send the request that is due, and take an answer that is there; its kernels become options.
+
+        Waits for an answer only if the model may take that long, or if there is nothing else to do. Returns whether
+        there was one.
+        """
+        if self.question is None:
+            task = asking.due(self.state, self._left())
+            if task is None:
+                return False
+            yield Asks(asking.model, task.name)
+            self.question, self._asked_at = asking.begin(self.state, task, self._left()), self.clock()
+        idle, left = not self._flying and not self.state.open(), self._left()
+        grace = max(0.0, self._asked_at + asking.grace - self.clock())
+        patience = left if idle else grace if left is None else max(0.0, min(grace, left))
+        with self.may_leave():
+            found = self.question.answer(patience)
+        if found is None:
+            return False
+        self.question = None
+        event = asking.event(found)
         self.state = with_kernels_as_options(with_answer(self.state, event))
-        return self._told(event), broken
+        yield self._told(event)
+        return True
 
     def _next(self) -> tuple[Event, Choice] | None:
         """The planner's first choice, marked as pending; None if nothing is open."""
@@ -180,6 +200,8 @@ class Search:
 
         None if the time limit is reached first.
         """
+        if not self._flying:
+            return None
         choice, future = self._flying[0]
         with self.may_leave():
             judgement = self.evaluator.result(choice.name, future, self._left())
@@ -192,8 +214,13 @@ class Search:
 
     def _room(self) -> bool:
         """Whether one more candidate may be submitted."""
-        trials, begun = self.limits.trials, len(self.state.situation.tried) + len(self._flying)
+        trials, begun = self.limits.trials, self._counted() + len(self._flying)
         return len(self._flying) < self.evaluator.workers and (trials is None or begun < trials)
+
+    def _counted(self) -> int:
+        """Candidates so far; a refused kernel does not count while it may be repaired."""
+        waiting = 0 if self.asking is None else self.asking.uncounted(self.state)
+        return len(self.state.situation.counted) - waiting
 
     def _left(self) -> float | None:
         """Remaining seconds of the time limit; None without one."""
@@ -203,7 +230,7 @@ class Search:
     def _enough(self) -> Reason | None:
         """The limit that is reached; None to continue."""
         limits, tried, left = self.limits, self.state.situation.tried, self._left()
-        if limits.trials is not None and len(tried) >= limits.trials:
+        if limits.trials is not None and self._counted() >= limits.trials:
             return "trials spent"
         if left is not None and left <= 0:
             return "time spent"

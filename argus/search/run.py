@@ -21,6 +21,7 @@ from argus.policy.llm.budget import NOTHING, Spent
 from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import Llm
 from argus.policy.llm.settings import Settings as Model
+from argus.policy.llm.view import View
 from argus.policy.planner import Planner, State
 from argus.policy.tpe import Tpe
 from argus.runtime.gpu.find import visible_gpus
@@ -36,9 +37,10 @@ from argus.search.events import Ended, Event, Judged, Proposed, Reason, Resumed,
 from argus.search.interrupts import Interrupts
 from argus.search.journal import Journal
 from argus.search.llm_client import Client, connect
-from argus.search.llm_loop import ModelSession, kernel_text
+from argus.search.llm_loop import ModelSession
 from argus.search.loop import Limits, Search, replay_events
 from argus.search.problems.problem import Problem, problem_of
+from argus.search.problems.texts import kernel_text, local_folders, reference_text, shown_name
 from argus.solvers.cache import Cache
 from argus.verifier.api import build, verify
 
@@ -245,7 +247,8 @@ def _asking(
     """The model session of the planner `llm`; None for other planners. before: past events of the run."""
     if client is None or not isinstance(planner, Llm):
         return None
-    made = ModelSession(client, planner, partial(kernel_text, problem), load_techniques())
+    about = View(problem=shown_name(problem), reference=reference_text(problem), folders=local_folders(problem))
+    made = ModelSession(client, planner, partial(kernel_text, problem), load_techniques(), about)
     for event in before:
         made.observe(event)
     return made

@@ -7,17 +7,38 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import cast
 
-from argus.core.diagnostic import Diagnostic
+from attrs import evolve
+
+from argus.core.diagnostic import Diagnostic, Label
 from argus.core.verdict import Report
 from argus.policy.llm.view import Rejection
 from argus.policy.planner import Outcome
-from argus.report.diagnostic_text import to_json
+from argus.report.diagnostic_text import render_plain, to_json
 from argus.report.json_document import report_json
+from argus.report.sources import read_source
 
-_LONG = frozenset(
-    {"chain", "alike", "elements", "called_from", "place", "replayed", "smallest", "schema", "page", "kernel"}
-)
+_LONG = frozenset({"alike", "called_from", "place", "smallest", "schema", "page", "kernel"})
 """Keys to drop: they repeat others, or are of use only to a person."""
+
+
+def rendered(diagnostic: Diagnostic, text: str = "") -> str:
+    """A diagnostic as text with source lines, by file names without folders. text: of a kernel from source text."""
+    files = {PurePath(frame.file).name: frame.file for label in _labels(diagnostic) for frame in label.span.frames}
+
+    def source(name: str) -> str | None:
+        return text or read_source(files.get(name, name))
+
+    primary, *others = map(_without_folders, _labels(diagnostic))
+    return render_plain(evolve(diagnostic, primary=primary, secondary=tuple(others)), source)
+
+
+def _labels(diagnostic: Diagnostic) -> tuple[Label, ...]:
+    return (diagnostic.primary, *diagnostic.secondary)
+
+
+def _without_folders(label: Label) -> Label:
+    frames = tuple(evolve(frame, file=PurePath(frame.file).name) for frame in label.span.frames)
+    return evolve(label, span=evolve(label.span, frames=frames))
 
 
 def rejection(name: str, outcome: Outcome, found: Report | Diagnostic | Mapping[str, object]) -> Rejection:

@@ -23,9 +23,10 @@ from argus.search.designs.space import situation
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Event, Judged, Proposed, Started
 from argus.search.journal import Journal
-from argus.search.llm_loop import ModelSession, kernel_text, with_answer
+from argus.search.llm_loop import ModelSession, with_answer
 from argus.search.loop import observation
 from argus.search.problems.problem import problem_of
+from argus.search.problems.texts import kernel_text
 from argus.testing.messages import Answer, Endpoint, call, failure
 from argus.testing.messages import Asked as Request
 from tests.policy.llm.searches import proposal
@@ -33,7 +34,7 @@ from tests.policy.llm.searches import proposal
 PROBLEM = problem_of("gemm:4096x4096x4096:bf16", "sm_90a")
 NAMES = ("cooperative", "pingpong", "clustered", "split_4", "split_8", "columns_128")
 PLANNER = Llm()
-SETTINGS = Settings(key="any", every=2, attempts=1)
+SETTINGS = Settings(key="any", every=2, attempts=1, rounds=0)
 
 
 def script(asked: Request) -> Answer:
@@ -117,7 +118,9 @@ def test_the_model_sees_the_best_design_and_why_others_were_stopped() -> None:
 
     assert '"thread": 7' in last
     assert "I5: read too early" in last
-    assert re.search(r"kernel \w+ for sm_90a: 384 threads", last)
+    assert re.search(r"# \w+: this schedule with cfg = Hopper\(bm=\d+, ", last)
+    assert "for k in loop(depth):" in last
+    assert "role load" not in last
     assert sorted(proposed) == sorted(NAMES)
 
 
@@ -133,7 +136,7 @@ def test_the_model_is_asked_again_when_its_own_kernel_is_the_best() -> None:
 
     assert isinstance(from_data(event.reply), Reply)
     assert (
-        f"## Text of the best design\n```python\n{WRITTEN.text}\n```"
+        f"## The best kernel\n{WRITTEN.name}: passed, 100 us\n```python\n{WRITTEN.text}\n```"
         in request.body["messages"][0]["content"][1]["text"]
     )
 

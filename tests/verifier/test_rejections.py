@@ -23,7 +23,7 @@ def test_a_refuted_candidate_is_shown_by_its_counterexample() -> None:
     assert data["counterexample"]["message"] == counterexample.message
     assert data["counterexample"]["sizes"] == dict(counterexample.sizes)
     assert data["counterexample"]["at"]["line"] > 0
-    assert "chain" not in data["counterexample"]
+    assert "place" not in data["counterexample"]
     assert str(REFUTED) not in shown.report
 
 
@@ -45,7 +45,7 @@ def test_a_diagnostic_alone_is_shown_with_its_repair() -> None:
 
 
 def test_data_is_shown_without_what_is_empty() -> None:
-    counterexample: dict[str, object] = {"code": "I5", "thread": 0, "chain": [1], "sizes": {}}
+    counterexample: dict[str, object] = {"code": "I5", "thread": 0, "alike": [1], "sizes": {}}
     found = {"stage": "invariants", "why": "", "counterexample": counterexample}
     data = json.loads(rejection("d001", "refuted", found).report)
 

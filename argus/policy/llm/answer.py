@@ -30,8 +30,8 @@ class Answer:
     usage: Usage | None = None
 
 
-def parse_answer(body: bytes) -> Answer:
-    """Parse a body. Raises nothing, whatever the bytes."""
+def parse_answer(body: bytes, tool: str = TOOL) -> Answer:
+    """Parse a body. tool: that must be called. Raises nothing, whatever the bytes."""
     try:
         message = json.loads(body, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
@@ -40,10 +40,10 @@ def parse_answer(body: bytes) -> Answer:
         return Answer(Faulty(("the answer is not a JSON object",)))
     fields = cast("dict[str, object]", message)
     usage = _usage(fields.get("usage"))
-    return Answer(_found(fields), usage)
+    return Answer(_found(fields, tool), usage)
 
 
-def _found(fields: dict[str, object]) -> ToolInput | Faulty:
+def _found(fields: dict[str, object], tool: str) -> ToolInput | Faulty:
     match fields.get("stop_reason"):
         case "max_tokens":
             return Faulty(("the answer was cut off at the token limit: propose less, and write shorter reasons",))
@@ -52,19 +52,19 @@ def _found(fields: dict[str, object]) -> ToolInput | Faulty:
         case "model_context_window_exceeded":
             return Faulty(("the request exceeds the model's context window",), final=True)
         case _:
-            return _tool_input(fields.get("content"))
+            return _tool_input(fields.get("content"), tool)
 
 
-def _tool_input(content: object) -> ToolInput | Faulty:
+def _tool_input(content: object, tool: str) -> ToolInput | Faulty:
     blocks = cast("list[object]", content) if isinstance(content, list) else []
     objects = [cast("dict[str, object]", each) for each in blocks if isinstance(each, dict)]
     calls = [each for each in objects if each.get("type") == "tool_use"]
     names = [each.get("name") for each in calls]
     if not calls:
-        return Faulty((f"the answer calls no tool, expected one call of `{TOOL}`",))
-    if names != [TOOL]:
+        return Faulty((f"the answer calls no tool, expected one call of `{tool}`",))
+    if names != [tool]:
         called = ", ".join(printable_line(name, 40) if isinstance(name, str) else "no name" for name in names[:4])
-        return Faulty((f"the answer calls {called}, expected one call of `{TOOL}`",))
+        return Faulty((f"the answer calls {called}, expected one call of `{tool}`",))
     return ToolInput(calls[0].get("input"))
 
 

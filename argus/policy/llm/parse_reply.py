@@ -13,17 +13,31 @@ from cattrs.cols import homogenous_tuple_structure_factory
 from cattrs.errors import ForbiddenExtraKeysError
 from cattrs.gen import make_dict_structure_fn
 
-from argus.policy.llm.reply import Faulty, Kernel, Knob, Knobs, Option, Proposal, Reply, Target, Use
+from argus.policy.llm.memory import MOST_LESSONS
+from argus.policy.llm.reply import (
+    USUAL_SPEEDUP,
+    Faulty,
+    Kernel,
+    Knob,
+    Knobs,
+    Option,
+    Proposal,
+    Reply,
+    Target,
+    Use,
+    Write,
+)
 from argus.policy.llm.texts import invisible_characters, printable_line
 from argus.policy.planner import Choice
 
 MOST_PROPOSALS = 16
-MOST_LESSONS = 12
 REASON = 400
 LESSON = 300
 """Most characters of a reason and of a lesson."""
 KERNEL_BYTES = 64_000
 _INVARIANTS = 24
+_FASTEST = 1000.0
+_PLAN = 2_000
 
 
 # The schema of the model's JSON. Fields without a default are required; unknown fields are an error.
@@ -38,6 +52,10 @@ class _Proposal:
     knobs: dict[str, Knob] | None = None
     kernel: str | None = None
     invariants: tuple[str, ...] = ()
+    write: str | None = None
+    invariant: str = ""
+    context: str = ""
+    speedup: float | None = None
     needs: tuple[str, ...] = ()
 
 
@@ -45,6 +63,15 @@ class _Proposal:
 class _Answer:
     proposals: tuple[_Proposal, ...]
     lessons: tuple[str, ...] = ()
+
+
+@frozen
+class _Written:
+    kernel: str
+    reason: str
+    confidence: float
+    invariants: tuple[str, ...] = ()
+    lesson: str = ""
 
 
 def _exact(kind: type) -> Any:  # noqa: ANN401 reason: cattrs takes hooks of any type
@@ -64,6 +91,14 @@ def _number(value: object, _: object) -> float:
     if not 0 <= found <= 1:
         raise ValueError("expected a number from 0 to 1")
     return float(found)
+
+
+def _speedup(value: object, _: object) -> float | None:
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 < cast(float, value) <= _FASTEST:
+        raise TypeError(f"expected a speedup above 0 and up to {_FASTEST:g}, found {_word(value)}")
+    return float(cast(float, value))
 
 
 _WORDS: Mapping[type, str] = {
@@ -86,6 +121,7 @@ def _strict() -> Converter:
     found = Converter(forbid_extra_keys=True)
     found.register_structure_hook(str, _exact(str))
     found.register_structure_hook(float, _number)
+    found.register_structure_hook(float | None, _speedup)
     found.register_structure_hook(dict[str, Knob] | None, _knobs)
     found.register_structure_hook(str | None, lambda value, _: None if value is None else _exact(str)(value, str))
 
@@ -153,6 +189,30 @@ def _format_error(problem: BaseException, _: object) -> str:
             return str(problem)
 
 
+def parse_kernel(
+    data: object, *, repairs: str = "", plan: str = "", known: AbstractSet[str] = frozenset()
+) -> Reply | Faulty:
+    """Parse the input of a tool call that writes one kernel.
+
+    repairs, plan: as of the kernel. known: names of kernels that have been written before; they are no answer.
+    """
+    if not isinstance(data, dict):
+        return Faulty((f"the input of the tool is {_word(data)}, expected an object",))
+    try:
+        answer = _READER.structure(data, _Written)
+    except (ClassValidationError, TypeError, ValueError) as problem:
+        return Faulty(tuple(printable_line(each, REASON) for each in _error_messages(problem)[:8]))
+    found = _kernel(answer.kernel, answer.invariants)
+    if isinstance(found, str):
+        return Faulty((found,))
+    if found.name in known:
+        return Faulty((f"its kernel is `{found.name}` again, which was judged before: change it",))
+    lesson = printable_line(answer.lesson, LESSON)
+    kernel = attrs.evolve(found, repairs=repairs, plan=plan)
+    proposal = Proposal(kernel, answer.confidence, printable_line(answer.reason, REASON))
+    return Reply((proposal,), (lesson,) if lesson else ())
+
+
 def _validated(answer: _Answer, choices: Sequence[Choice]) -> Reply | Faulty:
     techniques = {step.technique for each in choices for step in each.steps}
     kept: dict[Target, Proposal] = {}
@@ -167,7 +227,9 @@ def _validated(answer: _Answer, choices: Sequence[Choice]) -> Reply | Faulty:
             dropped.append(f"proposal {place}: at most {MOST_PROPOSALS} are read")
         else:
             needs = tuple(name for name in dict.fromkeys(each.needs) if name in techniques)
-            kept[target] = Proposal(target, each.confidence, printable_line(each.reason, REASON), needs)
+            reason, context = printable_line(each.reason, REASON), printable_line(each.context, REASON)
+            speedup = USUAL_SPEEDUP if each.speedup is None else each.speedup
+            kept[target] = Proposal(target, each.confidence, reason, needs, speedup, context)
     if not kept:
         return Faulty(tuple(dropped[:8]) or ("it proposes nothing, expected at least one proposal",))
     ranked = sorted(kept.values(), key=lambda each: -each.confidence)
@@ -178,23 +240,26 @@ def _validated(answer: _Answer, choices: Sequence[Choice]) -> Reply | Faulty:
 def _target(found: _Proposal, choices: Sequence[Choice], techniques: AbstractSet[str]) -> Target | str:
     """The proposal's target, or an error message."""
     match found:
-        case _Proposal(option=str(name), technique=None, knobs=None, kernel=None):
+        case _Proposal(option=None, technique=None, knobs=None, kernel=None, write=str(plan)):
+            told = printable_line(plan, _PLAN)
+            return Write(told, printable_line(found.invariant, LESSON)) if told else "it plans nothing"
+        case _Proposal(option=str(name), technique=None, knobs=None, kernel=None, write=None):
             known = any(each.name == name for each in choices)
             return Option(name) if known else f"`{printable_line(name, 80)}` is not an open option"
-        case _Proposal(option=None, technique=str(name), knobs=None, kernel=None):
+        case _Proposal(option=None, technique=str(name), knobs=None, kernel=None, write=None):
             return (
                 Use(name)
                 if name in techniques
                 else f"`{printable_line(name, 80)}` is not a technique of an open option"
             )
-        case _Proposal(option=None, technique=None, knobs=dict(values), kernel=None):
+        case _Proposal(option=None, technique=None, knobs=dict(values), kernel=None, write=None):
             knobs = Knobs(tuple(sorted(values.items())))
             fits = any(map(knobs.fit, choices))
             return knobs if fits else f"no open option has {printable_line(str(dict(knobs.values)), 200)}"
-        case _Proposal(option=None, technique=None, knobs=None, kernel=str(text)):
+        case _Proposal(option=None, technique=None, knobs=None, kernel=str(text), write=None):
             return _kernel(text, found.invariants)
         case _:
-            return "expected exactly one of `option`, `technique`, `knobs` and `kernel`"
+            return "expected exactly one of `option`, `technique`, `knobs`, `kernel` and `write`"
 
 
 def _kernel(text: str, invariants: tuple[str, ...]) -> Kernel | str:

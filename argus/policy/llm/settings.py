@@ -24,8 +24,9 @@ class Settings:
     ANTHROPIC_API_KEY. max_tokens: of one answer, thinking included. timeout: seconds for one call; patience: seconds
     for one question with all its retries. attempts: calls per question that may fail. repairs: how often an unusable
     answer is requested again. price: overrides the price table. tool_choice: whether the tool call is forced; some
-    models refuse that. effort: passed to the endpoint; None for its default. every: observations between questions.
-    spread: temperature of rank sampling; 0 ranks by confidence.
+    models refuse that. effort: passed to the endpoint; None for its default. every: observations between plans. spread:
+    temperature of rank sampling; 0 ranks by utility. rounds: repairs of a refused kernel before it counts as a
+    candidate. grace: seconds that a free worker waits for an answer before the bandit fills in.
     """
 
     model: str = DEFAULT_MODEL
@@ -42,6 +43,8 @@ class Settings:
     effort: Effort | None = None
     every: int = 4
     spread: float = 0.0
+    rounds: int = 2
+    grace: float = 0.0
 
     def __attrs_post_init__(self) -> None:
         faults = (*self._numbers(), *self._texts())
@@ -58,6 +61,8 @@ class Settings:
             "repairs": (self.repairs, 0),
             "every": (self.every, 1),
             "spread": (self.spread, 0.0),
+            "rounds": (self.rounds, 0),
+            "grace": (self.grace, 0.0),
             "limits.dollars": (limits.dollars, 0.0),
             "limits.tokens": (limits.tokens, 0),
             "price.input": (None if price is None else price.input, 0.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import cast
@@ -49,3 +50,8 @@ def redacted(data: object, secret: str) -> object:
             return {name: redacted(each, secret) for name, each in cast("dict[object, object]", data).items()}
         case _:
             return data
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a text in lower case, for comparison; parts of a name such as `row_sum` are words."""
+    return frozenset(re.findall(r"[a-z0-9]{2,}", text.lower().replace("_", " ")))

@@ -1,8 +1,10 @@
-"""Inputs of the prompt besides the planner's state: the best kernel, rejected candidates, techniques."""
+"""Inputs of a request besides the planner's state: kernels and refusals as texts, the problem, knowledge."""
 
 from __future__ import annotations
 
-from attrs import frozen
+from collections.abc import Mapping
+
+from attrs import field, frozen
 
 from argus.policy.planner import Outcome
 from argus.policy.technique import Technique
@@ -10,17 +12,57 @@ from argus.policy.technique import Technique
 
 @frozen
 class Rejection:
-    """A candidate that the gate rejected. report: JSON of its diagnostics and counterexample."""
+    """A candidate that the gate rejected. report: JSON of its counterexample.
+
+    text: its source, empty for a design of a family. diagnostics: rendered. name, outcome: as in its observation.
+    """
 
     name: str
     outcome: Outcome
     report: str = "{}"
+    text: str = ""
+    diagnostics: tuple[str, ...] = ()
+
+
+@frozen
+class Shown:
+    """A kernel as the model sees it. text: in the kernel language. outcome: one line.
+
+    resources: of the compiler's report. breakdown: busy microseconds of each unit in the static model. limiting: what
+    bounds its time, with the line of the longest stall.
+    """
+
+    name: str
+    text: str
+    outcome: str = ""
+    resources: Mapping[str, float] = field(factory=dict[str, float])
+    breakdown: Mapping[str, float] = field(factory=dict[str, float])
+    limiting: str = ""
+
+
+@frozen
+class Example:
+    """A proved kernel of this repository. subjects: words that retrieve it."""
+
+    name: str
+    target: str
+    subjects: str
+    text: str
 
 
 @frozen
 class View:
-    """kernel: text of the best design so far. rejections: latest last. techniques: of the knowledge base."""
+    """best, last: kernels; None before any was judged. rejections: latest last. techniques: of the knowledge base.
 
-    kernel: str = ""
+    problem: its name without folders; reference: its specification, with shapes. earlier: lessons of other runs.
+    folders: directories of this machine, which are cut from every text that is sent.
+    """
+
+    best: Shown | None = None
+    last: Shown | None = None
     rejections: tuple[Rejection, ...] = ()
     techniques: tuple[Technique, ...] = ()
+    problem: str = ""
+    reference: str = ""
+    earlier: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePath
 from typing import Protocol, cast
 
 from attrs import define, evolve, frozen
 
-from argus.core.diagnostic import ArgusError
+from argus.core.cost.addressing import NotModelledError
+from argus.core.cost.predict import Prediction
+from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.index_text import show
 from argus.core.ir import Kernel
 from argus.core.verdict import Proved, Refuted, Report
@@ -30,9 +32,11 @@ from argus.search.evaluation.reward import Predict, resources
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.llm_kernels import trace_candidate, unproved_part
 from argus.search.problems.problem import Gemm, Problem
+from argus.verifier.rejections import rendered
 
 _BUDGETS = "I22"
 """The invariant of resource limits."""
+_MOST_DIAGNOSTICS = 4
 _DEVICE = ("E405", "E408", "E409", "E410")
 
 
@@ -68,6 +72,7 @@ class _Rejected(Exception):  # noqa: N818 reason: a result, not an error
     outcome: Outcome
     why: str
     counterexample: Mapping[str, object] | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 @define
@@ -103,7 +108,11 @@ def evaluate(
         _run_stages(passage, problem, name, text, tools)
     except _Rejected as stopped:
         return evolve(
-            passage.judgement, outcome=stopped.outcome, why=stopped.why, counterexample=stopped.counterexample
+            passage.judgement,
+            outcome=stopped.outcome,
+            why=stopped.why,
+            counterexample=stopped.counterexample,
+            diagnostics=tuple(rendered(each, text) for each in stopped.diagnostics[:_MOST_DIAGNOSTICS]),
         )
     return passage.judgement
 
@@ -127,7 +136,9 @@ def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tool
         with passage.through("timing"):
             found = tools.predict(kernel, problem.sizes, compiled_from_report(artifact.report))
         passage.judgement = evolve(
-            passage.judgement, microseconds=found.microseconds, notes=(*problem.notes, *found.notes)
+            _explained(passage.judgement, found),
+            microseconds=found.microseconds,
+            notes=(*problem.notes, *found.notes),
         )
         return
     with passage.through("device"), _candidate_faults("lost", *_DEVICE):
@@ -137,6 +148,21 @@ def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tool
     with passage.through("timing"), _candidate_faults("lost", *_DEVICE):
         measured = _check_plausible(tools.device.time(problem, kernel, artifact), problem, kernel)
         passage.judgement = evolve(passage.judgement, microseconds=measured, reward="measured")
+    # The static model explains a measured time, too, where it can.
+    with suppress(ArgusError, NotModelledError):
+        found = tools.predict(kernel, problem.sizes, compiled_from_report(artifact.report))
+        passage.judgement = _explained(passage.judgement, found)
+
+
+def _explained(judgement: Judgement, found: Prediction) -> Judgement:
+    """With the static model's breakdown of the time, and what limits it."""
+    held = found.occupancy
+    parts = [f"{found.bottleneck}; {held.blocks} blocks of {held.waves} waves a processor, limited by {held.limit}"]
+    for stall in found.exposed[:1]:
+        frame = stall.stmt.span.frame
+        line = "" if frame is None else f" at line {frame.line} of {PurePath(frame.file).name}"
+        parts.append(f"the longest stall is {stall.microseconds:.4g} us of `{stall.group}`{line}")
+    return evolve(judgement, breakdown=dict(found.parts), limiting="; ".join(parts))
 
 
 def _check_report(report: Report, written: Kernel | None) -> None:
@@ -150,9 +176,11 @@ def _check_report(report: Report, written: Kernel | None) -> None:
             raise _Rejected("unknown", f"no claim covers {', '.join(report.uncovered)}")
         case Refuted(counterexample):
             outcome: Outcome = "over limits" if counterexample.code == _BUDGETS else "refuted"
-            raise _Rejected(outcome, f"{counterexample.code}: {counterexample.message}", _counterexample(report))
+            why = f"{counterexample.code}: {counterexample.message}"
+            raise _Rejected(outcome, why, _counterexample(report), report.diagnostics)
         case _:
-            raise _Rejected("unknown", report.diagnostics[0].primary.text if report.diagnostics else "not decided")
+            why = report.diagnostics[0].primary.text if report.diagnostics else "not decided"
+            raise _Rejected("unknown", why, diagnostics=report.diagnostics)
 
 
 def _counterexample(report: Report) -> Mapping[str, object] | None:
@@ -184,5 +212,6 @@ def _candidate_faults(outcome: Outcome, *codes: str) -> Generator[None]:
         yield
     except ArgusError as problem:
         if problem.diagnostic.code.startswith(codes):
-            raise _Rejected(outcome, f"{problem.diagnostic.code}: {problem.diagnostic.message}") from None
+            why = f"{problem.diagnostic.code}: {problem.diagnostic.message}"
+            raise _Rejected(outcome, why, diagnostics=(problem.diagnostic,)) from None
         raise

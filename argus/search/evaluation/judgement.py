@@ -7,11 +7,10 @@ from typing import Any, Literal
 
 from attrs import field, frozen
 
+from argus.policy.partial_reward import STAGES, Stage
 from argus.policy.planner import Outcome
 
-Stage = Literal["parse", "invariants", "limits", "interpreter", "compile", "device", "timing"]
-STAGES: tuple[Stage, ...] = ("parse", "invariants", "limits", "interpreter", "compile", "device", "timing")
-"""In the order in which a candidate passes them."""
+__all__ = ["STAGES", "Judgement", "Reward", "Stage"]
 Reward = Literal["measured", "predicted"]
 
 
@@ -22,7 +21,9 @@ class Judgement:
     stage: the last one entered. why: reason of rejection, empty if it passed. microseconds: time of one call, measured
     or predicted by `reward`. seconds: by stage. counterexample: of the schema `argus.report/1`, if a claim is refuted.
     resources: registers, spills and shared memory from the compiler's report. notes: caveats, such as effects that the
-    static model ignores. place: path of the built code, valid during this run only.
+    static model ignores. place: path of the built code, valid during this run only. diagnostics: of a rejection, as
+    text with source lines. breakdown: busy microseconds of each unit in the static model. limiting: what bounds the
+    time there: unit, occupancy, and the line with the longest stall.
     """
 
     name: str
@@ -36,6 +37,9 @@ class Judgement:
     resources: Mapping[str, float] = field(factory=dict[str, float])
     notes: tuple[str, ...] = ()
     place: str = ""
+    diagnostics: tuple[str, ...] = ()
+    breakdown: Mapping[str, float] = field(factory=dict[str, float])
+    limiting: str = ""
 
     @property
     def took(self) -> float:

@@ -19,6 +19,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     max_leaves=12,
 )
 CONFIDENCES = st.floats(0, 1)
+SPEEDUPS = st.floats(0.01, 1000)
 KNOBS = st.dictionaries(TEXTS | st.sampled_from(["stages", "wide"]), st.integers() | st.booleans() | TEXTS, max_size=3)
 LISTS = st.lists(TEXTS, max_size=3)
 
@@ -37,6 +38,10 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "kernel": either(TEXTS),
     "invariants": either(LISTS),
     "needs": either(LISTS),
+    "write": either(TEXTS),
+    "invariant": either(TEXTS),
+    "context": either(TEXTS),
+    "speedup": either(SPEEDUPS),
     "proved": VALUES,
 }
 NEARLY: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries({}, optional=FIELDS)
@@ -49,6 +54,10 @@ PROPER: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "kernel": TEXTS,
         "invariants": LISTS,
         "needs": LISTS,
+        "write": TEXTS,
+        "invariant": TEXTS,
+        "context": TEXTS,
+        "speedup": SPEEDUPS,
     },
 )
 
@@ -61,7 +70,7 @@ def encoded(data: object) -> bytes:
     return json.dumps(data).encode("utf-8")
 
 
-KINDS = st.sampled_from(["option", "technique", "kernel"])
+KINDS = st.sampled_from(["option", "technique", "kernel", "write"])
 SINGLE = st.builds(single, CONFIDENCES, TEXTS, KINDS, TEXTS)
 PROPOSALS: st.SearchStrategy[list[dict[str, Any]]] = st.lists(SINGLE | PROPER | NEARLY, max_size=6)
 REPLIES: st.SearchStrategy[Any] = VALUES | st.fixed_dictionaries(

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from argus.policy.llm.memory import Memory
-from argus.policy.llm.planner import should_ask, with_response
+from argus.policy.llm.planner import with_response
 from argus.policy.llm.record import Response, from_data, to_data
 from argus.policy.llm.reply import Kernel, Option, Proposal, Reply, Use
+from argus.policy.llm.tasks import should_ask
 from argus.policy.planner import State
 from argus.search import llm_client
 from argus.testing.messages import Answer, Endpoint, call, message

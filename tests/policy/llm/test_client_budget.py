@@ -10,7 +10,9 @@ from argus.policy.llm.planner import with_response
 from argus.policy.llm.prompt import request, size
 from argus.policy.llm.record import Response
 from argus.policy.llm.reply import Reply
-from argus.policy.llm.view import View
+from argus.policy.llm.roles import Question
+from argus.policy.llm.tasks import Plan
+from argus.search import llm_client
 from argus.testing.messages import Endpoint, call
 from tests.policy.llm.scripted_client import GOOD, QUICK, ask_endpoint, ask_script, expect_reply, expect_trouble
 from tests.policy.llm.searches import PLANNER, proposal, start
@@ -65,7 +67,8 @@ def test_the_budget_ends_a_run_before_it_is_exceeded() -> None:
 
 
 def test_the_budget_may_end_in_the_middle_of_a_question() -> None:
-    fields = request(QUICK, start(), PLANNER.bandit_ranking(start()), View())
+    question = Question(Plan(), start(), PLANNER.bandit_ranking(start()))
+    fields = request(QUICK, llm_client.ROLES["plan"], question)
     once = worst_case(size(fields), QUICK.max_tokens, QUICK.pricing)
     settings = evolve(QUICK, limits=Limits(dollars=once.dollars))
     found, bodies = ask_script(call({"proposals": [proposal(option="d999")]}), GOOD, settings=settings)

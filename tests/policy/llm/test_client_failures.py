@@ -7,7 +7,8 @@ import socket
 import pytest
 from attrs import evolve
 
-from argus.policy.llm.planner import should_ask, with_response
+from argus.policy.llm.planner import with_response
+from argus.policy.llm.tasks import should_ask
 from argus.search import llm_client
 from argus.testing.messages import Answer, Endpoint, failure, message
 from tests.policy.llm.scripted_client import (

@@ -7,16 +7,10 @@ from attrs import evolve
 
 from argus.policy.bandit import Bandit
 from argus.policy.llm.memory import MOST_FEEDBACK, Memory, feedback
-from argus.policy.llm.planner import (
-    KERNEL_TEXT,
-    Llm,
-    should_ask,
-    untried_kernels,
-    with_kernels_as_options,
-    with_response,
-)
-from argus.policy.llm.reply import Kernel, Option, Proposal, Reply, Trouble, Use
-from argus.policy.planner import Planner, State
+from argus.policy.llm.planner import KERNEL_TEXT, Llm, with_kernels_as_options, with_response
+from argus.policy.llm.reply import Kernel, Option, Proposal, Reply, Trouble, Use, Write
+from argus.policy.llm.tasks import Lower, Plan, Repair, awaiting_repair, next_task, should_ask, untried_kernels
+from argus.policy.planner import Observation, Planner, State
 from tests.policy.llm.searches import OPTIONS, PLANNER, SITUATION, choice, observed, start
 
 REPLY = Reply((Proposal(Option("d100"), 0.9, "wide"), Proposal(Use("staged"), 0.5, "deep", ("wide",))), ("a lesson",))
@@ -106,12 +100,15 @@ def test_each_observation_leaves_one_sentence() -> None:
     state = with_response(start(), REPLY)
     state = PLANNER.learn(state, observed(choice(0, 0, 0)))
     state = PLANNER.learn(state, observed(choice(1, 0, 0)))
-    state = PLANNER.learn(state, observed(choice(0, 0, 1)))
+    state = PLANNER.learn(state, evolve(observed(choice(0, 0, 1)), stage="invariants", why="I5: read too early"))
 
     assert state.memory.feedback == (
-        "d000 (the first design) took 400 us, the first that passed",
-        "d100 (wide) took 200 us, 2.000 times as fast as the best before, expected with confidence 0.90: wide",
-        "d001 (broken) was stopped: refuted",
+        "passed, 400 us, reward 0.62, the first that passed: d000 (the first design)",
+        (
+            "passed, 200 us, reward 0.75, 2.000 times as fast as the best before: d100 (wide); expected with confidence"
+            " 0.90: wide"
+        ),
+        "refuted at invariants, reward 0.07, I5: read too early: d001 (broken)",
     )
 
 
@@ -176,13 +173,14 @@ def test_after_trouble_the_model_is_asked_ever_more_rarely() -> None:
     assert not should_ask(with_response(start(), evolve(AWAY, lasting=True)), 1)
 
 
-def test_where_nothing_is_open_nothing_is_asked() -> None:
+def test_where_nothing_is_open_a_kernel_may_still_be_written() -> None:
     state = start()
     for each in OPTIONS:
         state = PLANNER.learn(state, observed(each))
 
-    assert not should_ask(state, 1)
     assert names(state) == []
+    assert next_task(state, 1, 2) == Plan()
+    assert next_task(with_response(state, AWAY), 1, 2) is None
 
 
 def test_a_kernel_text_becomes_an_option() -> None:
@@ -197,9 +195,91 @@ def test_a_kernel_text_becomes_an_option() -> None:
     assert with_kernels_as_options(more) == more
     first = PLANNER.propose(more)[0]
     assert first.choice.name == kernel.name
-    assert [step.technique for step in first.choice.steps] == ["wide", KERNEL_TEXT]
-    assert first.choice.features == choice(1, 0, 0).features
+    assert [step.technique for step in first.choice.steps] == [KERNEL_TEXT]
+    assert first.choice.features == ()
     refuted = PLANNER.learn(more, evolve(observed(choice(0, 0, 1)), choice=first.choice))
     assert untried_kernels(refuted) == ()
     assert kernel.name not in names(refuted)
     assert kernel.name in refuted.memory.feedback[-1]
+    assert refuted.memory.beliefs == more.memory.beliefs
+
+
+DRAFT = Kernel("from argus.language import *\n")
+MENDED = Kernel("from argus.language import *  # mended\n", repairs=DRAFT.name)
+
+
+def refused_draft() -> State[Memory]:
+    """The first answer is one kernel, which is refuted."""
+    state = with_kernels_as_options(with_response(start(), Reply((Proposal(DRAFT, 0.9),))))
+    drafted = next(each for each in state.open() if each.text)
+    return PLANNER.learn(state, Observation(drafted, "refuted", stage="invariants"))
+
+
+def test_a_refused_kernel_is_repaired_before_it_counts() -> None:
+    state = refused_draft()
+    task = next_task(state, 4, 2)
+
+    assert isinstance(task, Repair)
+    assert (task.about, task.round, task.most) == (DRAFT.name, 1, 2)
+    assert not isinstance(next_task(state, 4, 0), Repair)
+    answered = Reply((Proposal(MENDED, 0.1),), ("wait first",), task="repair", about=DRAFT.name)
+    repaired = with_kernels_as_options(with_response(state, answered))
+    assert awaiting_repair(repaired, 2) == ()
+    assert repaired.memory.lessons == ("wait first",)
+    assert PLANNER.propose(repaired)[0].choice.repairs == DRAFT.name
+    assert len(state.situation.counted) == 1
+    assert repaired.situation.counted == ()
+
+
+def test_a_kernel_is_repaired_at_most_so_many_times() -> None:
+    answered = Reply((Proposal(MENDED, 0.1),), task="repair", about=DRAFT.name)
+    state = with_kernels_as_options(with_response(refused_draft(), answered))
+    mended = PLANNER.propose(state)[0].choice
+    state = PLANNER.learn(state, Observation(mended, "refuted", stage="invariants"))
+    second = next_task(state, 4, 2)
+
+    assert isinstance(second, Repair)
+    assert (second.about, second.round) == (MENDED.name, 2)
+    assert not isinstance(next_task(state, 4, 1), Repair)
+    assert [each.choice.name for each in state.situation.counted] == [MENDED.name]
+
+
+def test_a_repair_without_an_answer_is_given_up() -> None:
+    state = with_response(refused_draft(), evolve(AWAY, task="repair", about=DRAFT.name))
+    later = PLANNER.learn(state, observed(choice(0, 0, 0)))
+
+    assert awaiting_repair(state, 2) == ()
+    assert next_task(state, 1, 2) is None
+    assert next_task(later, 1, 2) == Plan()
+
+
+def test_a_kernel_that_reached_a_later_stage_is_repaired_first() -> None:
+    other = Kernel("from argus.language import *  # another\n")
+    state = with_kernels_as_options(with_response(start(), Reply((Proposal(DRAFT, 0.9), Proposal(other, 0.8)))))
+    first, second = (each for each in state.open() if each.text)
+    state = PLANNER.learn(state, Observation(first, "wrong", stage="interpreter"))
+    state = PLANNER.learn(state, Observation(second, "refuted", stage="invariants"))
+
+    assert [each.choice.name for each in awaiting_repair(state, 1)] == [first.name, second.name]
+
+
+def test_a_planned_kernel_is_asked_for_next() -> None:
+    plan = Write("stage the tiles in shared memory", "I5")
+    state = with_response(start(), Reply((Proposal(plan, 0.9, speedup=3.0), Proposal(Option("d100"), 0.8))))
+    task = next_task(state, 4, 2)
+
+    assert isinstance(task, Lower)
+    assert task.plan == plan
+    assert names(state)[0] == "d100"
+    written = Kernel("from argus.language import *  # staged\n", plan=plan.name)
+    answered = Reply((Proposal(written, 0.9),), task="lower", about=plan.name)
+    state = with_kernels_as_options(with_response(state, answered))
+    assert next_task(state, 4, 2) is None
+    assert names(state)[:2] == [written.name, "d100"]
+
+
+def test_proposals_are_ranked_by_confidence_and_expected_speedup() -> None:
+    unlikely = Proposal(Option("d100"), 0.4, speedup=4.0)
+    state = with_response(start(), Reply((Proposal(Option("d010"), 0.9, speedup=1.2), unlikely)))
+
+    assert names(state)[:2] == ["d100", "d010"]

@@ -11,13 +11,17 @@ from attrs import evolve
 import argus
 from argus import language
 from argus.policy.llm.instructions import EXAMPLES, LANGUAGE
+from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import with_response
 from argus.policy.llm.prompt import MOST_BYTES, request, size
 from argus.policy.llm.reply import Option, Proposal, Reply
+from argus.policy.llm.roles import Question
 from argus.policy.llm.settings import Settings
-from argus.policy.llm.view import Rejection, View
-from argus.policy.planner import Choice, Step
+from argus.policy.llm.tasks import Plan, Task
+from argus.policy.llm.view import Rejection, Shown, View
+from argus.policy.planner import Choice, State, Step
 from argus.policy.technique import Effect, Technique
+from argus.search.llm_client import ROLES
 from argus.verifier.loader import load
 from tests.policy.llm.searches import OPTIONS, PLANNER, SITUATION, choice, observed, start
 
@@ -36,7 +40,16 @@ TECHNIQUE = Technique(
     (),
     "A tile of twice the columns feeds the tensor cores.",
 )
-VIEW = View("def kernel(): ...", (Rejection("d001", "refuted", '{"code": "I5"}'),), (TECHNIQUE,))
+REFUSED = Rejection("d001", "refuted", '{"code": "I5"}', "first\nsecond", ("error[I5]: read too early",))
+BEST = Shown(
+    "d100", "def kernel(): ...", "passed, 200 us", {"registers": 168.0}, {"tensor": 90.0, "launch": 2.0}, "tensor"
+)
+VIEW = View(BEST, BEST, (REFUSED,), (TECHNIQUE,))
+
+
+def asked(state: State[Memory], view: View, faults: tuple[str, ...] = (), task: Task = Plan()) -> dict[str, Any]:  # noqa: B008 reason: frozen
+    question = Question(task, state, PLANNER.bandit_ranking(state), view)
+    return request(Settings(), ROLES[task.name], question, faults)
 
 
 def texts(fields: dict[str, Any]) -> list[str]:
@@ -46,7 +59,7 @@ def texts(fields: dict[str, Any]) -> list[str]:
 def test_the_model_sees_the_search() -> None:
     state = with_response(start(), Reply((Proposal(Option("d100"), 0.9, "wide"),), ("pipelines helped",)))
     state = PLANNER.learn(state, observed(choice(1, 0, 0)))
-    system, problem, now = texts(request(Settings(), state, PLANNER.bandit_ranking(state), VIEW))
+    system, problem, now = texts(asked(state, VIEW))
 
     assert "More products for each element" in system
     assert "must be proved: I1, I3" in system
@@ -55,7 +68,13 @@ def test_the_model_sees_the_search() -> None:
     assert '"bottleneck": "tensor"' in now
     assert '"gap": 2.0' in now
     assert "def kernel(): ..." in now
-    assert 'd001 (refuted): {"code": "I5"}' in now
+    assert "### d001 (refuted)\n```\n   1 | first\n   2 | second\n```\n```\nerror[I5]: read too early\n```" in now
+    assert 'as JSON: {"code": "I5"}' in now
+    assert "- I5: a slot is read only while it is full" in now
+    assert "- I7:" not in now
+    assert "resources: registers 168" in now
+    assert "tensor 90, launch 2" in now
+    assert "limited by: tensor" in now
     assert "expected with confidence 0.90: wide" in now
     assert "- pipelines helped" in now
     assert "A tile of twice the columns" in now
@@ -65,7 +84,7 @@ def test_the_model_sees_the_search() -> None:
 
 def test_a_technique_of_another_target_is_not_shown() -> None:
     other = evolve(TECHNIQUE, name="elsewhere", targets=("gfx942",))
-    shown = texts(request(Settings(), start(), PLANNER.bandit_ranking(start()), View(techniques=(other,))))
+    shown = texts(asked(start(), View(techniques=(other,))))
 
     assert "elsewhere" not in " ".join(shown)
 
@@ -81,9 +100,13 @@ def test_a_request_is_bounded_whatever_is_shown() -> None:
         state = PLANNER.learn(state, observed(each))
     state = with_response(state, Reply((), ("l" * 300,) * 12))
     techniques = tuple(evolve(TECHNIQUE, name=f"t{number}", text="tensor " * 5000) for number in range(300))
-    rejections = tuple(Rejection(f"r{number}", "refuted", "€" * 50_000) for number in range(50))
-    view = View("#" * 10**6, rejections, techniques)
-    fields = request(Settings(), state, PLANNER.bandit_ranking(state), view, ("ü" * 400,) * 30)
+    refused = Rejection("r", "refuted", "€" * 50_000, "ü\n" * 30_000, ("I1 I2 I3 " * 10_000,))
+    rejections = tuple(evolve(refused, name=f"r{number}") for number in range(50))
+    kernel = Shown("k" * 99, "#" * 10**6, limiting="line " * 9)
+    view = View(
+        kernel, evolve(kernel, name="other"), rejections, techniques, "p" * 9999, "r" * 99999, ("e" * 300,) * 99
+    )
+    fields = asked(state, view, ("ü" * 400,) * 30)
 
     assert sum(len(each.encode("utf-8")) for each in texts(fields)) + len(json.dumps(fields["tools"])) < MOST_BYTES
     assert "[more are left out]" in texts(fields)[2]
@@ -92,9 +115,10 @@ def test_a_request_is_bounded_whatever_is_shown() -> None:
 
 def test_text_that_utf8_cannot_say_does_not_break_a_request() -> None:
     odd = "a\ud800b"
-    view = View(odd, (Rejection(odd, "refuted", odd),), (evolve(TECHNIQUE, intent=odd, text=odd),))
+    refused = Rejection(odd, "refuted", odd, odd, (odd,))
+    view = View(Shown(odd, odd), None, (refused,), (evolve(TECHNIQUE, intent=odd, text=odd),))
     situation = evolve(SITUATION, problem=odd, bottleneck=odd)
-    fields = request(Settings(), PLANNER.start(situation, 0), PLANNER.bandit_ranking(start()), view)
+    fields = asked(PLANNER.start(situation, 0), view)
 
     for each in texts(fields):
         each.encode("utf-8")
@@ -102,14 +126,14 @@ def test_text_that_utf8_cannot_say_does_not_break_a_request() -> None:
 
 
 def test_the_size_is_that_of_the_request() -> None:
-    fields = request(Settings(), start(), PLANNER.bandit_ranking(start()), VIEW)
+    fields = asked(start(), VIEW)
 
     assert size(fields) >= sum(len(each.encode("utf-8")) for each in texts(fields))
 
 
 def test_open_options_come_in_the_order_of_the_bandit() -> None:
     state = start()
-    now = texts(request(Settings(), state, PLANNER.bandit_ranking(state), VIEW))[2]
+    now = texts(asked(state, VIEW))[2]
     shown = re.findall(r'"name": "(d\d+)"', now)
 
     assert shown == [each.choice.name for each in PLANNER.bandit_ranking(state)]
@@ -140,7 +164,8 @@ def test_the_examples_of_the_instructions_are_proved(tmp_path: Path, target: str
 
 @pytest.mark.parametrize("effort", [None, "high"])
 def test_an_effort_is_sent_where_one_is_set(effort: Any) -> None:  # noqa: ANN401 reason: a literal
-    fields = request(Settings(effort=effort), start(), PLANNER.bandit_ranking(start()), VIEW)
+    question = Question(Plan(), start(), PLANNER.bandit_ranking(start()), VIEW)
+    fields = request(Settings(effort=effort), ROLES["plan"], question)
 
     assert fields.get("output_config") == (None if effort is None else {"effort": effort})
 
@@ -153,10 +178,10 @@ def test_some_options_of_each_kind_are_shown_and_the_values_of_all_knobs() -> No
     )
     state = PLANNER.start(evolve(SITUATION, options=designs), 0)
     ranking = sorted(PLANNER.bandit_ranking(state), key=lambda each: each.choice.name)
-    _, problem, now = texts(request(Settings(), state, ranking, VIEW))
+    _, problem, now = texts(request(Settings(), ROLES["plan"], Question(Plan(), state, ranking, VIEW)))
 
     assert now.index('"Hopper1"') < now.index('"Split1"') < now.index('"Hopper10"') < now.index('"Split10"')
     assert '{"kind": "Hopper", "knobs": {"stages": [1, 2, 3' in problem
     assert '"whole": [false, true]' in problem
     tried = PLANNER.learn(state, evolve(observed(choice(0, 0, 0)), choice=designs[5]))
-    assert texts(request(Settings(), tried, PLANNER.bandit_ranking(tried), VIEW))[1] == problem
+    assert texts(asked(tried, VIEW))[1] == problem

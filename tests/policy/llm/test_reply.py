@@ -15,7 +15,7 @@ from argus.policy.llm.instructions import SCHEMA
 from argus.policy.llm.parse_reply import parse_proposals
 from argus.policy.llm.planner import untried_kernels, with_kernels_as_options, with_response
 from argus.policy.llm.record import from_data, to_data
-from argus.policy.llm.reply import Faulty, Kernel, Knob, Knobs, Option, Proposal, Reply, Trouble, Use
+from argus.policy.llm.reply import Faulty, Kernel, Knob, Knobs, Option, Proposal, Reply, Trouble, Use, Write
 from argus.policy.llm.texts import invisible_characters, printable_line, truncated
 from tests.policy.llm.generated import BODIES, NAMES, NEARLY, PROPER, REPLIES, SINGLE, TECHNIQUES, VALUES
 from tests.policy.llm.searches import OPTIONS, PLANNER, proposal, start
@@ -42,6 +42,8 @@ def test_no_reply_raises_or_leaves_the_open_options(data: object) -> None:
             case Kernel(text=text):
                 assert not invisible_characters(text)
                 text.encode("utf-8")
+            case Write(plan=plan):
+                assert not invisible_characters(plan)
     state = with_response(start(), found)
     assert {each.choice.name for each in PLANNER.propose(state)} == NAMES
     more = {each.choice.name for each in PLANNER.propose(with_kernels_as_options(state))}

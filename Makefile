@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # One more than there are processors: some tests wait for processes that they have started.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
-.PHONY: demo test test-all check fuzz golden format clean
+.PHONY: demo test test-all check docs fuzz golden format clean
 .DEFAULT_GOAL := test
 
 demo: .venv/.stamp
@@ -19,6 +19,7 @@ demo: .venv/.stamp
 # The default tier; what it leaves to `test-all` is told in CONTRIBUTING.md.
 test: TIER := default
 test-all: TIER := all
+test-all: docs
 test test-all: .venv/.stamp
 	@echo "[1/5] pyright (strict), beside the others"; $(BIN)/pyright > .venv/pyright.txt 2>&1 & types=$$!; \
 	trap 'kill $$types 2>/dev/null || true' EXIT; trap 'exit 130' INT TERM; set -e; \
@@ -30,6 +31,11 @@ test test-all: .venv/.stamp
 	wait $$types || { tail -n 200 .venv/pyright.txt; tests=1; }; exit $$tests
 
 check: test
+
+# The documentation site, into build/site; a broken link, or a page without a place in mkdocs.yml, is an error.
+docs: .venv/.docs
+	@NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 # Endless search with fresh seeds. A find is kept in .hypothesis and comes first in the next search;
 # it becomes an `@example` or a file in tests/corpus, which `make test` repeats for ever.
@@ -54,4 +60,10 @@ clean:
 	@echo "setting up .venv (once; about 2.2 GB with the solvers, the compilers and torch for CPUs)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --progress-bar on -e '.[dev,gfx942,sm90a,sentryward]'
+	@touch $@
+
+# What the site needs, into the same .venv, without compilers and torch.
+.venv/.docs: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --progress-bar on -e '.[docs]'
 	@touch $@

@@ -20,6 +20,7 @@ DOCUMENTS = (
     "docs/layouts.md",
     "docs/optimize.md",
     "docs/kernel-files.md",
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "cookbook").glob("*.md")),
 )
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CANDIDATE = re.compile(r" +\d+(/\d+)? \w+( \[.*\])?: ")

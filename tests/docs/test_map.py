@@ -94,9 +94,8 @@ def test_the_contract_names_the_folders_of_argus() -> None:
     assert sorted(contract()) == sorted(path.parent.name for path in (ROOT / "argus").glob("*/__init__.py"))
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
-def test_the_map_has_one_row_per_package_in_the_order_of_the_contract(page: str) -> None:
-    rows = re.findall(r"^\| `argus/(\w+)/` \| \S.* \|$", prose(page), re.MULTILINE)
+def test_the_map_has_one_row_per_package_in_the_order_of_the_contract() -> None:
+    rows = re.findall(r"^\| `argus/(\w+)/` \| \S.* \|$", prose("CONTRIBUTING.md"), re.MULTILINE)
 
     assert rows == contract()
 

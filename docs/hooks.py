@@ -1,0 +1,145 @@
+"""What the site changes in the pages, which are written to be read on a code host as well.
+
+Links out of docs/ lead to pages made of the files that they name; examples with a prompt, which the tests run, become
+code blocks; a folder's pages stand in the order of their titles.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+LINK = re.compile(r"(?<=\]\()([^)\s#]+)(#[^)\s]*)?(?=\))")
+FENCE = re.compile(r"^(`{3,}|~{3,})")
+PROMPT = ">" * 3
+LEXERS = {".py": "python", ".json": "json", ".toml": "toml", ".svg": "xml", ".md": "markdown", ".txt": "text"}
+AS_THEY_ARE = {"README.md", "CONTRIBUTING.md"}
+"""Files outside of docs/ that are pages themselves."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add a page for each file or folder outside of docs/ that a page names."""
+    pages = {"CONTRIBUTING.md"}
+    for file in files.documentation_pages():
+        pages |= {each for each in outward(file.src_uri, file.content_string) if (ROOT / each).exists()}
+    pages |= {each for name in AS_THEY_ARE & pages for each in outward_of_root(name)}
+    for each in sorted(pages):
+        files.append(File.generated(config, uri_of(each), content=page_of(each)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    uri = page.file.src_uri
+    return fenced_examples(spaced_lists(redirected(markdown, uri)))
+
+
+# -- links out of docs/ --------------------------------------------------------------------------------------
+
+
+def outward(uri: str, text: str) -> set[str]:
+    """The paths from the project's root that a page names, of those outside of docs/."""
+    targets = {posixpath.normpath(f"docs/{posixpath.dirname(uri)}/{link[1]}") for link in links(text)}
+    return {each for each in targets if not each.startswith(("docs/", "..")) and each != "docs"}
+
+
+def outward_of_root(name: str) -> set[str]:
+    targets = {posixpath.normpath(link[1]) for link in links((ROOT / name).read_text(encoding="utf-8"))}
+    return {each for each in targets if not each.startswith("docs/") and (ROOT / each).exists()}
+
+
+def links(text: str) -> list[re.Match[str]]:
+    return [each for each in LINK.finditer(text) if "://" not in each[1]]
+
+
+def uri_of(path: str) -> str:
+    """The page of a file or folder outside of docs/."""
+    return f"source/{path}" if path in AS_THEY_ARE else f"source/{path}.md"
+
+
+def page_of(path: str) -> str:
+    file = ROOT / path
+    if path in AS_THEY_ARE:
+        return file.read_text(encoding="utf-8")
+    if file.is_dir():
+        names = sorted(each.name + "/" * each.is_dir() for each in file.iterdir() if each.name[0] not in "._")
+        return f"# {path}/\n\n" + "".join(f"* `{name}`\n" for name in names)
+    lexer = LEXERS.get(file.suffix, "text")
+    return f"# {path}\n\n````{lexer}\n{file.read_text(encoding='utf-8').rstrip()}\n````\n"
+
+
+def redirected(markdown: str, uri: str) -> str:
+    """The page with links out of docs/, or to a folder in it, that lead to a page."""
+    made = uri.startswith("source/")
+    if made and uri.removeprefix("source/") not in AS_THEY_ARE:
+        return markdown
+    folder = "" if made else posixpath.join("docs", posixpath.dirname(uri))
+
+    def target(link: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join(folder, link[1]))
+        if "://" in link[1] or not (ROOT / path).exists():
+            return link[0]
+        inside = path.removeprefix("docs/") if path.startswith("docs/") else uri_of(path)
+        if path.startswith("docs/") and (ROOT / path).is_dir():
+            inside += "/index.md" if (ROOT / path / "index.md").exists() else "/" + first_page(ROOT / path)
+        return posixpath.relpath(inside, posixpath.dirname(uri) or ".") + (link[2] or "")
+
+    return outside_code(markdown, lambda text: LINK.sub(target, text))
+
+
+def first_page(folder: Path) -> str:
+    return min(each.name for each in folder.glob("*.md"))
+
+
+# -- text that code hosts read otherwise ---------------------------------------------------------------------
+
+
+def outside_code(markdown: str, change) -> str:  # noqa: ANN001 reason: a function of text
+    """The page with a change made to all lines that stand in no code block."""
+    return "\n".join(line if code else change(line) for line, code in lines_of(markdown))
+
+
+def lines_of(markdown: str) -> list[tuple[str, bool]]:
+    """The lines, and whether each belongs to a code block with fences."""
+    found: list[tuple[str, bool]] = []
+    fence = ""
+    for line in markdown.split("\n"):
+        mark = FENCE.match(line)
+        found.append((line, bool(fence or mark)))
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and line.strip() == fence:
+            fence = ""
+    return found
+
+
+def spaced_lists(markdown: str) -> str:
+    """The page with an empty line between a paragraph and a list right after it."""
+    out: list[str] = []
+    for line, code in lines_of(markdown):
+        before = out[-1] if out else ""
+        starts = re.match(r"(\*|-|\d+\.) ", line) is not None and not code
+        if starts and before.strip() and not re.match(r"(\*|-|\d+\.) |\s|\|", before):
+            out.append("")
+        out.append(line)
+    return "\n".join(out)
+
+
+def fenced_examples(markdown: str) -> str:
+    """The page with examples that have a prompt in code blocks; an empty line ends an example, as for doctest."""
+    out: list[str] = []
+    within = False
+    for line, code in lines_of(markdown):
+        if not code and not within and line.startswith(PROMPT):
+            out.append("```pycon")
+            within = True
+        elif within and not line.strip():
+            out.append("```")
+            within = False
+        out.append(line)
+    return "\n".join([*out, "```"] if within else out)

@@ -10,20 +10,17 @@ Where no layout represents the result of an operation, `LayoutError` says why an
 
     >>> composition(Layout((6, 2), (1, 7)), Layout((3, 2), (2, 3)))
     Traceback (most recent call last):
-    argus.core.layout.faults.LayoutError: E804: ((6,2):(1,7)) o ((3,2):(2,3)) is no layout: at index 5 it is 8, ...
+    argus.core.layout.faults.LayoutError: E804: ((6,2):(1,7)) o ((3,2):(2,3)) is no layout whose shape ...
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import overload
-
 from argus.core.atoms.registry import thread_values
-from argus.core.layout import inttuple
 from argus.core.layout.coalesce import (
     filter,  # noqa: A004 reason: CuTe's name
     filter_zeros,
 )
+from argus.core.layout.common import max_common_layout, max_common_vector
 from argus.core.layout.complement import complement
 from argus.core.layout.compose import Tiler, composition
 from argus.core.layout.composed import ComposedLayout, LayoutLike
@@ -38,7 +35,6 @@ from argus.core.layout.inttuple import (
     crd2idx,
     elem_scale,
     has_none,
-    idx2crd,
     inner_product,
     is_int,
     is_tuple,
@@ -55,8 +51,6 @@ from argus.core.layout.inttuple import (
 )
 from argus.core.layout.inverse import (
     left_inverse,
-    max_common_layout,
-    max_common_vector,
     nullspace,
     pseudo_inverse,
     right_inverse,
@@ -67,15 +61,16 @@ from argus.core.layout.lift import (
     coalesce,
     flat_divide,
     flat_product,
-    flatten_layout,
     group,
+    hier_unzip,
     logical_divide,
     logical_product,
-    mode,
     prepend,
     raked_product,
     replace,
     select,
+    sort,
+    squeeze,
     tile_to_shape,
     tiled_divide,
     tiled_product,
@@ -83,6 +78,7 @@ from argus.core.layout.lift import (
     zipped_product,
 )
 from argus.core.layout.notation import parse
+from argus.core.layout.placing import Condition, Placement, Placing, by_law
 from argus.core.layout.predicates import (
     are_complementary,
     functionally_equal,
@@ -114,6 +110,23 @@ from argus.layout.symbolic import (
     symbols,
     under,
 )
+from argus.layout.tensor import Tensor, local_partition, local_tile
+from argus.layout.trees import (
+    ceil_div,
+    concat,
+    cosize,
+    depth,
+    dice,
+    flatten,
+    idx2crd,
+    is_layout,
+    mode,
+    rank,
+    size,
+    slice_,
+    slice_and_offset,
+    with_shape,
+)
 from argus.report.layout_svg import banks, conflicts, grid, swizzled, tv
 
 __all__ = [
@@ -124,6 +137,7 @@ __all__ = [
     "BinaryMatrix",
     "Claim",
     "ComposedLayout",
+    "Condition",
     "Conflict",
     "Coordinate",
     "Equality",
@@ -131,6 +145,8 @@ __all__ = [
     "Layout",
     "LayoutError",
     "LayoutLike",
+    "Placement",
+    "Placing",
     "Relation",
     "Segments",
     "SideCondition",
@@ -138,12 +154,14 @@ __all__ = [
     "Swizzle",
     "SymbolicLayout",
     "SymbolicResult",
+    "Tensor",
     "Tiler",
     "append",
     "are_complementary",
     "bank_conflicts",
     "banks",
     "blocked_product",
+    "by_law",
     "ceil_div",
     "coalesce",
     "coalescing",
@@ -151,6 +169,7 @@ __all__ = [
     "compatible",
     "complement",
     "composition",
+    "concat",
     "conflicts",
     "congruent",
     "cosize",
@@ -170,6 +189,7 @@ __all__ = [
     "grid",
     "group",
     "has_none",
+    "hier_unzip",
     "idx2crd",
     "inner_product",
     "is_admissible",
@@ -183,6 +203,8 @@ __all__ = [
     "is_surjective",
     "is_tuple",
     "left_inverse",
+    "local_partition",
+    "local_tile",
     "logical_divide",
     "logical_product",
     "make_layout",
@@ -209,6 +231,8 @@ __all__ = [
     "size",
     "slice_",
     "slice_and_offset",
+    "sort",
+    "squeeze",
     "suffix_product",
     "swizzled",
     "symbols",
@@ -223,77 +247,7 @@ __all__ = [
     "upcast",
     "weakly_compatible",
     "weakly_congruent",
+    "with_shape",
     "zipped_divide",
     "zipped_product",
 ]
-
-
-def is_layout(value: object) -> bool:
-    return isinstance(value, Layout | ComposedLayout)
-
-
-def size(value: LayoutLike | IntTuple) -> int:
-    """The number of elements of a layout's domain, or of a shape."""
-    return product(value) if isinstance(value, int | tuple) else value.size()
-
-
-def cosize(layout: LayoutLike) -> int:
-    """One more than the largest image."""
-    return layout.cosize()
-
-
-def rank(value: Layout | ComposedLayout | IntTuple) -> int:
-    """The number of modes."""
-    return inttuple.rank(value if isinstance(value, int | tuple) else value.shape)
-
-
-def depth(value: Layout | ComposedLayout | IntTuple) -> int:
-    """Levels of nesting of the shape; 0 for an int."""
-    return inttuple.depth(value if isinstance(value, int | tuple) else value.shape)
-
-
-@overload
-def flatten(value: Layout) -> Layout: ...
-@overload
-def flatten(value: ComposedLayout) -> ComposedLayout: ...
-@overload
-def flatten(value: IntTuple) -> tuple[int, ...]: ...
-def flatten(value: Layout | ComposedLayout | IntTuple) -> Layout | ComposedLayout | tuple[int, ...]:
-    """The same function with modes of depth 0, or the leaves of an int-tuple."""
-    return flatten_layout(value) if isinstance(value, Layout | ComposedLayout) else inttuple.flatten(value)
-
-
-def ceil_div(value: IntTuple, tiler: Layout | IntTuple) -> IntTuple:
-    """The number of tiles that cover a shape, mode by mode; for a layout, the shape of its complement in the shape."""
-    return complement(tiler, value).shape if isinstance(tiler, Layout) else inttuple.ceil_div(value, tiler)
-
-
-@overload
-def slice_(coord: Coordinate, value: Layout) -> Layout: ...
-@overload
-def slice_(coord: Coordinate, value: IntTuple) -> IntTuple: ...
-def slice_(coord: Coordinate, value: Layout | IntTuple) -> Layout | IntTuple:
-    """The modes where `coord` has None. Raises LayoutError (E803) where `coord` does not fit."""
-    return _chosen(inttuple.slice_, coord, value)
-
-
-@overload
-def dice(coord: Coordinate, value: Layout) -> Layout: ...
-@overload
-def dice(coord: Coordinate, value: IntTuple) -> IntTuple: ...
-def dice(coord: Coordinate, value: Layout | IntTuple) -> Layout | IntTuple:
-    """The modes where `coord` has an int. Raises LayoutError (E803) where `coord` does not fit."""
-    return _chosen(inttuple.dice, coord, value)
-
-
-def _chosen(
-    choose: Callable[[Coordinate, IntTuple], IntTuple], coord: Coordinate, value: Layout | IntTuple
-) -> Layout | IntTuple:
-    if isinstance(value, Layout):
-        return Layout(choose(coord, value.shape), choose(coord, value.stride))
-    return choose(coord, value)
-
-
-def slice_and_offset(coord: Coordinate, layout: Layout) -> tuple[Layout, int]:
-    """The layout of the modes where `coord` has None, and the image of the others."""
-    return slice_(coord, layout), crd2idx(coord, layout.shape, layout.stride)

@@ -1,8 +1,9 @@
-"""Operations on a layout's modes: coalesce, filter, flatten, append, replace, group, select."""
+"""Operations on a layout's modes: coalesce, filter, squeeze, sort, flatten, append, concat, replace, group, select."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import TypeVar, cast
 
 from argus.core.layout.faults import misplaced
@@ -63,6 +64,33 @@ def filter_zeros(layout: Layout) -> Layout:
     return unchecked_layout(shrink(given.shape, given.stride), given.stride)
 
 
+def squeeze(layout: Layout) -> Layout:
+    """The same function without modes of extent 1, at any depth; a single mode that is left stands by itself.
+
+    `1:0` if no mode is left. A mode of extent 1 counts only beyond the size, where the last mode left now extends.
+    """
+    kept = _squeezed(layout.shape, layout.stride)
+    return unchecked_layout(1, 0) if kept is None else unchecked_layout(*kept)
+
+
+def _squeezed(extent: IntTuple, stride: IntTuple) -> tuple[IntTuple, IntTuple] | None:
+    if not isinstance(extent, tuple):
+        return None if extent == 1 else (extent, stride)
+    pairs = map(_squeezed, extent, cast(tuple[IntTuple, ...], stride))
+    kept = [each for each in pairs if each is not None]
+    if len(kept) < 2:
+        return kept[0] if kept else None
+    return tuple([each for each, _ in kept]), tuple([each for _, each in kept])
+
+
+def sort(layout: Layout) -> Layout:
+    """The leaves as flat modes in ascending order of stride, then of extent: the same multiset of images."""
+    if not isinstance(layout.shape, tuple):
+        return layout
+    modes = sorted(layout.flat_modes, key=itemgetter(1, 0))
+    return unchecked_layout(tuple([extent for extent, _ in modes]), tuple([stride for _, stride in modes]))
+
+
 def flatten_layout(layout: Layout) -> Layout:
     """The same function with modes of depth 0; a layout of depth 0 is unchanged."""
     if not isinstance(layout.shape, tuple):
@@ -90,6 +118,11 @@ def append(layout: Layout, mode: Layout | None = None, up_to_rank: int | None = 
 def prepend(layout: Layout, mode: Layout | None = None, up_to_rank: int | None = None) -> Layout:
     """Like `append`, at the front."""
     return make_layout(_padding(layout, mode, up_to_rank) + list(layout))
+
+
+def concat(layout: Layout, *others: Layout) -> Layout:
+    """The layout with the modes of all layouts, one layout after the other; `append` adds each as one mode."""
+    return make_layout([each for part in (layout, *others) for each in part])
 
 
 def _padding(layout: Layout, mode: Layout | None, up_to_rank: int | None) -> list[Layout]:

@@ -25,14 +25,19 @@ def complement(layout: Layout | int, cotarget: IntTuple | None = None) -> Layout
     Raises LayoutError: E805 if no such layout exists or an image is negative, E810 if deciding it needs too large a
     table.
     """
-    given = layout_of(layout)
-    target = 1 if cotarget is None else product(checked(cotarget, "cotarget"))
-    if target < 1:
-        raise malformed(f"cotarget {text(cotarget or 0)} has the size {target}", "give a positive extent")
+    given, target = layout_of(layout), cotarget_size(cotarget)
     tiles = _nested_gaps(
         sorted([mode for mode in given.flat_modes if mode[0] > 1 and mode[1] != 0], key=itemgetter(1, 0))
     )
     return _complement_of_images(given, target) if tiles is None else _fill_gaps(*tiles, target)
+
+
+def cotarget_size(cotarget: IntTuple | None) -> int:
+    """The size of a cotarget, 1 by default. Raises LayoutError (E801) for a size that is not positive."""
+    target = 1 if cotarget is None else product(checked(cotarget, "cotarget"))
+    if target < 1:
+        raise malformed(f"cotarget {text(cotarget or 0)} has the size {target}", "give a positive extent")
+    return target
 
 
 def _nested_gaps(modes: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], int] | None:

@@ -15,7 +15,7 @@ from argus.core.layout.coalesce import by_mode
 from argus.core.layout.composed import ComposedLayout, LayoutLike
 from argus.core.layout.faults import LayoutError, misplaced
 from argus.core.layout.images.steps import Jumps, evaluate, first_deviation, steps
-from argus.core.layout.inttuple import IntTuple
+from argus.core.layout.inttuple import IntTuple, text
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout, layout_of, of_tree, unchecked_layout
 
@@ -119,8 +119,8 @@ def _check_linear(slope: int, jumps: Jumps, a: Layout, b: Layout, parts: list[tu
     expected = a(b(index))
     raise LayoutError(
         "E804",
-        f"({a}) o ({b}) is no layout: at index {index} it is {expected}, "
-        f"and a layout that agrees at all smaller indices is {found} there",
+        f"({a}) o ({b}) is no layout whose shape refines {text(b.shape)}: at index {index} it is {expected}, "
+        f"and such a layout that agrees at all smaller indices is {found} there",
         help="compose with a layout whose extents and strides divide the left one's, or keep a `ComposedLayout`",
         index=index,
         expected=expected,
@@ -145,8 +145,6 @@ def _compose_mode(mode: Layout, tiler: Tiler) -> Layout:
 
 def _compose_any(a: LayoutLike, b: LayoutLike) -> LayoutLike:
     """Composition with swizzles; merges adjacent inner layouts where that is exact."""
-    if isinstance(a, Swizzle) and a.bits == 0:
-        return b
     if isinstance(a, ComposedLayout) and not isinstance(a.inner, Swizzle):
         joined = _compose_if_exact(a.inner, b)
         return ComposedLayout(a, 0, b) if joined is None else ComposedLayout(a.outer, a.offset, joined)

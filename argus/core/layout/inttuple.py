@@ -216,13 +216,23 @@ def suffix_product(tree: IntTuple, init: int = 1) -> IntTuple:
 
 
 def idx2crd(idx: IntTuple, shape: IntTuple, stride: IntTuple | None = None) -> IntTuple:
-    """The coordinate in `shape` of an index with strides `stride` (column-major by default).
+    """The coordinate in `shape` of an index, in colexicographic order. With `stride`: index // stride % extent.
 
-    A tuple is converted mode by mode. Raises LayoutError: E803 if it does not fit the shape, E801 for an invalid shape.
+    A tuple is converted mode by mode, so that an int in it is an index into that mode, as in CuTe's `stride.hpp`:
+    (1,5) in (3,(2,3)) is (1,(1,2)). An index beyond the size wraps around. Raises LayoutError: E803 if it does not fit
+    the shape, E801 for an invalid shape.
     """
-    extents = _checked_extents(shape)
-    steps = prefix_product(extents) if stride is None else checked(stride, "stride")
-    return _coordinate(checked(idx, "index"), extents, steps)
+    extents, place = _checked_extents(shape), checked(idx, "index")
+    if stride is None:
+        return _natural_coordinate(place, extents)
+    return _coordinate(place, extents, checked(stride, "stride"))
+
+
+def _natural_coordinate(idx: IntTuple, shape: IntTuple) -> IntTuple:
+    if isinstance(idx, tuple) and isinstance(shape, tuple):
+        _require_rank(idx, shape)
+        return tuple(map(_natural_coordinate, idx, shape))
+    return _coordinate(idx, shape, prefix_product(shape))
 
 
 def _coordinate(idx: IntTuple, shape: IntTuple, steps: IntTuple) -> IntTuple:

@@ -1,4 +1,4 @@
-"""Inverses of layouts [Cecka 2026, CuTe layout representation and algebra, section 3.5], and common sublayouts."""
+"""Inverses of layouts [Cecka 2026, CuTe layout representation and algebra, section 3.5]."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from argus.core.layout.composed import ComposedLayout, LayoutLike
 from argus.core.layout.faults import TABLE_LIMIT, LayoutError, too_large
 from argus.core.layout.images.interpolate import interpolating_layout
 from argus.core.layout.images.recover import Mismatch, recover_modes
-from argus.core.layout.images.steps import first_deviation, steps
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout, layout_of, of_modes, unchecked_layout
 
@@ -94,8 +93,9 @@ def left_inverse(layout: LayoutLike | int) -> LayoutLike: ...
 def left_inverse(layout: LayoutLike | int) -> LayoutLike:
     """R with R(layout(i)) = i for all i below size(layout).
 
-    If the strides nest, R is CuTe's bijection: the right inverse of `(layout, complement(layout))`. Otherwise R is any
-    layout with R(layout(i)) = i. The left inverse of a composed layout is composed.
+    If the strides nest, R is CuTe's bijection: the right inverse of `(layout, complement(layout))`. If they only divide
+    each other without overlap, as in a padded tile, R reads the coordinates off as digits. Otherwise R is any layout
+    with R(layout(i)) = i. The left inverse of a composed layout is composed.
     Raises LayoutError: E806 with two indices of the same image, or if no layout is such an R; E810 if undecided.
     """
     if isinstance(layout, Swizzle):
@@ -107,18 +107,44 @@ def left_inverse(layout: LayoutLike | int) -> LayoutLike:
 
 def left_inverse_of_layout(layout: Layout) -> Layout:
     """As `left_inverse`, of a layout."""
-    nested = _nested_inverse(_indexed_modes(layout), layout.size())
-    if nested is None:
+    found = _inverse_of_modes(_indexed_modes(layout), layout.size())
+    if found is None:
         _check_injective(layout)
         return _interpolated_inverse(layout)
-    return nested
+    return found
+
+
+def _inverse_of_modes(parts: list[_IndexedMode], size: int) -> Layout | None:
+    """The inverse on the images, if the strides nest or are those of a padded tile; else None."""
+    parts.sort()
+    nested = _nested_inverse(parts, size)
+    return _padded_inverse(parts, size) if nested is None else nested
+
+
+def _padded_inverse(parts: list[_IndexedMode], size: int) -> Layout | None:
+    """The layout that takes the digits of an image, for strides that divide each other and modes that do not overlap.
+
+    Each mode's coordinate is one digit: below the next stride, the images of the modes so far stay below it.
+    """
+    modes: list[tuple[int, int]] = []
+    below, filled, step = 1, 1, size
+    for stride, extent, index in parts:
+        if stride < filled or stride % below:
+            return None
+        modes.append((stride // below, step))
+        below, filled, step = stride, stride * extent, index
+    modes.append((filled // below, step))
+    return of_modes(coalesce_modes(tuple(modes)))
 
 
 def _nested_inverse(parts: list[_IndexedMode], size: int) -> Layout | None:
-    """The bijection of [0, n) that inverts the modes and fills the gaps between them; None if strides do not nest."""
+    """The bijection of [0, n) that inverts the modes, by ascending stride, and fills the gaps between them.
+
+    None if the strides do not nest.
+    """
     modes: list[tuple[int, int]] = []
     filled = 1
-    for stride, extent, index in sorted(parts):
+    for stride, extent, index in parts:
         gap, rest = divmod(stride, filled)
         if rest or gap < 1:
             return None
@@ -138,8 +164,8 @@ def pseudo_inverse(layout: Layout) -> Layout:
     """
     layout = layout_of(layout)
     parts = [part for part in _indexed_modes(layout) if part[0] != 0]
-    nested = _nested_inverse(parts, layout.size())
-    return _interpolated_inverse(layout) if nested is None else nested
+    found = _inverse_of_modes(parts, layout.size())
+    return _interpolated_inverse(layout) if found is None else found
 
 
 def _interpolated_inverse(layout: LayoutLike) -> Layout:
@@ -179,51 +205,6 @@ def _check_injective(layout: LayoutLike) -> None:
 def nullspace(layout: Layout) -> Layout:
     """The layout of the indices along modes of stride 0: layout(nullspace(i)) = 0; `1:0` if there are none."""
     return of_modes([(extent, index) for stride, extent, index in _indexed_modes(layout_of(layout)) if stride == 0])
-
-
-# -- two layouts ---------------------------------------------------------------------------------------------
-
-
-def max_common_layout(a: Layout, b: Layout) -> Layout:
-    """R with a(R(i)) = i = b(R(i)) for all i below size(R): the longest prefix of the right inverse of `b`."""
-    a, inverse = layout_of(a), right_inverse_of_layout(layout_of(b))
-    modes = inverse.flat_modes
-    slope, jumps = steps(a.flat_modes)
-    # `a` after the inverse is the identity while each mode's image continues the interval and `a` is linear on the
-    # modes.
-    prefix: list[tuple[int, int]] = []
-    filled = 1
-    for extent, stride in modes:
-        if slope * stride + sum(jump * (stride // below) for below, jump in jumps) != filled:
-            break
-        deviation = first_deviation(jumps, [*prefix, (extent, stride)])
-        length = extent if deviation is None else deviation // filled
-        if length > 1:
-            prefix.append((length, stride))
-        filled *= extent
-        if length < extent:
-            break
-    size = a.size()
-    return _truncate_to_size(prefix, size)
-
-
-def _truncate_to_size(modes: list[tuple[int, int]], size: int) -> Layout:
-    """The longest prefix of the modes whose indices stay below `size`."""
-    prefix: list[tuple[int, int]] = []
-    room = size - 1
-    for extent, stride in modes:
-        length = min(extent, room // stride + 1) if stride else extent
-        if length > 1:
-            prefix.append((length, stride))
-        room -= (length - 1) * stride
-        if length < extent:
-            break
-    return of_modes(coalesce_modes(tuple(prefix)))
-
-
-def max_common_vector(a: Layout, b: Layout) -> int:
-    """The number of elements that are contiguous in both layouts, from offset 0: the size of `max_common_layout`."""
-    return max_common_layout(a, b).size()
 
 
 # -- composed ------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Concatenate, ParamSpec, Protocol, cast, overload
 
 from argus.core.layout import coalesce as structure
 from argus.core.layout import divide
+from argus.core.layout.compose import Tiler
 from argus.core.layout.composed import ComposedLayout
 from argus.core.layout.faults import misplaced
 from argus.core.layout.swizzle import Swizzle
@@ -50,6 +51,8 @@ append = on_domain(structure.append)
 prepend = on_domain(structure.prepend)
 replace = on_domain(structure.replace)
 group = on_domain(structure.group)
+sort = on_domain(structure.sort)
+squeeze = on_domain(structure.squeeze)
 select = on_domain(structure.select)
 mode = on_domain(structure.mode)
 logical_divide = on_domain(divide.logical_divide)
@@ -63,3 +66,19 @@ flat_product = on_domain(divide.flat_product)
 blocked_product = on_domain(divide.blocked_product)
 raked_product = on_domain(divide.raked_product)
 tile_to_shape = on_domain(divide.tile_to_shape)
+
+
+@overload
+def hier_unzip(split: divide.Splitter, layout: Layout, tiler: Tiler) -> Layout: ...
+@overload
+def hier_unzip(split: divide.Splitter, layout: ComposedLayout, tiler: Tiler) -> ComposedLayout: ...
+def hier_unzip(split: divide.Splitter, layout: Layout | ComposedLayout, tiler: Tiler) -> Layout | ComposedLayout:
+    """`((tiles), (rests))` after `split` of each mode; see `argus.core.layout.divide.hier_unzip`."""
+    return _unzipped(layout, split, tiler)
+
+
+def _unzip(layout: Layout, split: divide.Splitter, tiler: Tiler) -> Layout:
+    return divide.hier_unzip(split, layout, tiler)
+
+
+_unzipped = on_domain(_unzip)

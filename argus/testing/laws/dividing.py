@@ -80,7 +80,8 @@ def _divide(a: Layout, tile: Layout) -> Breach | None:
 
 
 def _product(block: Layout, tiler: Layout) -> Breach | None:
-    rest = product_complement(modes(block), modes(tiler))
+    single = tiler.size() == 1
+    rest = ((1, 0),) if single else product_complement(modes(block), modes(tiler))
     exists = rest is not None and composable(rest, modes(tiler))
     try:
         found = logical_product(block, tiler)
@@ -179,8 +180,8 @@ LAWS = (
     ),
     Law(
         "product repeats a block without overlap",
-        "P = logical_product(A, T): P[0] = A, P[1](j) = complement(A, size(A) cosize(T))(T(j)), and "
-        "image(A) + P[1](j) is disjoint for distinct T(j)",
+        "P = logical_product(A, T): P[0] = A, P[1](j) = complement(A, size(A) cosize(T))(T(j)), or 0 if size(T) = 1, "
+        "and image(A) + P[1](j) is disjoint for distinct T(j)",
         _PAPER + "3.7",
         ("layout", "layout"),
         _product,

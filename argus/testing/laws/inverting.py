@@ -8,8 +8,9 @@ from math import prod
 
 import numpy as np
 
+from argus.core.layout.common import max_common_layout
 from argus.core.layout.faults import LayoutError
-from argus.core.layout.inverse import left_inverse, max_common_layout, nullspace, pseudo_inverse, right_inverse
+from argus.core.layout.inverse import left_inverse, nullspace, pseudo_inverse, right_inverse
 from argus.core.layout.values import Layout
 from argus.testing.laws.law import Breach, Law, failed_condition, mismatch, modes, needless_refusal, table_mismatch
 from argus.testing.laws.tabulated import Modes, images_of, layout_exists_through, layout_of_table, table

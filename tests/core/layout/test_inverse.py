@@ -1,14 +1,14 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from argus.core.layout import ComposedLayout, Layout, LayoutError, Swizzle
+from argus.core.layout.common import max_common_layout, max_common_vector
 from argus.core.layout.images.interpolate import interpolating_layout, solve_integers
 from argus.core.layout.inverse import (
     left_inverse,
     left_inverse_of_layout,
-    max_common_layout,
-    max_common_vector,
     nullspace,
     pseudo_inverse,
     right_inverse,
@@ -198,3 +198,32 @@ def test_integer_equations() -> None:
     x, y = solve_integers([[2, 3, 1]], 2) or (0, 0)
     assert 2 * x + 3 * y == 1
     assert solve_integers([[1, 1, 5], [1, -1, 1]], 2) == [3, 2]
+
+
+@pytest.mark.parametrize(
+    ("layout", "inverse"),
+    [
+        (Layout((64, 64), (72, 1)), Layout((72, 64), (64, 1))),
+        (Layout((4, 8), (1, 5)), Layout((5, 8), (1, 4))),
+        (Layout((128, 64), (72, 1)), Layout((72, 128), (128, 1))),
+        (Layout((4, 8), (2, 10)), Layout((2, 5, 8), (32, 1, 4))),
+        (Layout((512, 64), (80, 1)), Layout((80, 512), (512, 1))),
+    ],
+)
+def test_padded_tiles_are_inverted_by_digits(layout: Layout, inverse: Layout) -> None:
+    assert left_inverse(layout) == inverse
+    assert np.array_equal(inverse.images(layout.table()), np.arange(layout.size()))
+
+
+def test_common_vectors_of_swizzled_layouts_end_where_the_swizzle_begins() -> None:
+    rows = Layout((8, 64), (64, 1))
+    swizzled = ComposedLayout(Swizzle(3, 3, 3), 0, rows)
+
+    assert max_common_vector(rows, swizzled) == max_common_vector(swizzled, rows) == 64
+    assert max_common_layout(swizzled, rows) == Layout(64, 8)
+    assert max_common_vector(swizzled, swizzled) == 512
+    assert max_common_vector(ComposedLayout(Swizzle(3, 3, 3), 64, rows), rows) == 1
+    late = ComposedLayout(Swizzle(2, 1, 3), 0, Layout((4, 32), (1, 4)))
+    assert max_common_vector(late, Layout(128)) == 16
+    common = max_common_layout(swizzled, swizzled)
+    assert np.array_equal(swizzled.images(common.table()), np.arange(512))

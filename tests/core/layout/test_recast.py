@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
-from argus.core.layout import Layout, LayoutError
+from argus.core.layout import ComposedLayout, Layout, LayoutError, LayoutLike, Swizzle
+from argus.core.layout.compose import composition
 from argus.core.layout.recast import downcast, recast, upcast
 
 
@@ -72,3 +75,47 @@ def test_widths_in_bits() -> None:
     assert refused.value.code == "E807"
     with pytest.raises(LayoutError):
         downcast(layout, 0)
+
+
+# -- swizzles ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("swizzle", [Swizzle(3, 4, 3), Swizzle(2, 1, 3), Swizzle(2, 3, -3), Swizzle(0, 2, 0)])
+@pytest.mark.parametrize("count", [1, 2, 4, 16])
+def test_a_swizzle_of_vectors_is_the_swizzle_of_their_first_elements(swizzle: Swizzle, count: int) -> None:
+    offsets = range(4 * swizzle.period)
+    down = downcast(swizzle, count)
+
+    assert [down(count * x + y) for x in offsets for y in range(count)] == [
+        count * swizzle(x) + y for x in offsets for y in range(count)
+    ]
+    if any(swizzle(x) // count != swizzle(x // count * count) // count for x in offsets):
+        with pytest.raises(LayoutError, match="E807"):
+            upcast(swizzle, count)
+    else:
+        up = upcast(swizzle, count)
+        assert [up(x // count) for x in offsets] == [swizzle(x) // count for x in offsets]
+
+
+def test_swizzled_layouts_are_recast_part_by_part() -> None:
+    bytes_of_rows = ComposedLayout(Swizzle(3, 4, 3), 128, Layout((8, 128), (128, 1)))
+    halves = cast(ComposedLayout, recast(bytes_of_rows, 8, 16))
+
+    assert halves == ComposedLayout(Swizzle(3, 3, 3), 64, Layout((8, 64), (64, 1)))
+    assert recast(halves, 16, 8) == bytes_of_rows
+    for row in range(8):
+        for column in range(64):
+            assert halves(row, column) == bytes_of_rows(row, 2 * column) // 2
+
+
+@pytest.mark.parametrize(
+    ("layout", "count"),
+    [
+        (ComposedLayout(Swizzle(1, 2, 1), 2, Layout(8)), 4),
+        (composition(Swizzle(1, 2, 1), Layout(9)), 3),
+        (Swizzle(2, 0, -2), 2),
+    ],
+)
+def test_vectors_that_a_swizzle_would_split_are_refused(layout: LayoutLike, count: int) -> None:
+    with pytest.raises(LayoutError, match="E807"):
+        upcast(layout, count)

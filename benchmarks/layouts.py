@@ -105,6 +105,14 @@ CASES: Mapping[str, Case] = {
         "zipped_divide",
         (("layout", _rows(n)), ("value", (32, 16))),
     ),
+    "zipped_divide ((4,32),64):((1,256),4) by (32,16)": lambda n: (
+        "zipped_divide",
+        (("layout", (((4, 32 + 8 * n), 64), ((1, 256), 4))), ("value", (32, 16))),
+    ),
+    "tiled_divide (128,64):(64,1) by (32,16)": lambda n: (
+        "tiled_divide",
+        (("layout", _rows(n)), ("value", (32, 16))),
+    ),
     "logical_product (8,8) x (4,4)": lambda n: (
         "logical_product",
         (("layout", ((8, 8), (1, 8))), ("layout", ((4, 4 + n), (1, 4)))),

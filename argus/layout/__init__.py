@@ -45,7 +45,6 @@ from argus.core.layout.inttuple import (
     signum,
     suffix_product,
     tuple_max,
-    unflatten,
     weakly_compatible,
     weakly_congruent,
 )
@@ -125,6 +124,7 @@ from argus.layout.trees import (
     size,
     slice_,
     slice_and_offset,
+    unflatten,
     with_shape,
 )
 from argus.report.layout_svg import banks, conflicts, grid, swizzled, tv

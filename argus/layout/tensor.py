@@ -194,9 +194,9 @@ def local_partition(tensor: Tensor | Shaped, threads: Layout, index: int, projec
     place = idx2crd(index, threads.shape, _steps(threads))
     if threads(place) != index:
         raise misplaced(f"the index {index} is no image of {threads}", "give the index of a thread in a compact layout")
-    shape, flat = product_each(threads.shape), place
-    if isinstance(place, tuple):
-        flat = tuple([crd2idx(part, mode.shape) for part, mode in zip(place, threads, strict=True)])
+    parts = place if isinstance(place, tuple) else (place,)
+    shape: IntTuple = product_each(threads.shape)
+    flat: IntTuple = tuple([crd2idx(part, mode.shape) for part, mode in zip(parts, threads, strict=True)])
     if projection is not None:
         shape, flat = dice(projection, shape), dice(projection, flat)
     tiles, rests = divided = zipped_divide(given.layout, shape)

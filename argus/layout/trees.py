@@ -53,6 +53,22 @@ def flatten(value: Shaped | IntTuple) -> Shaped | tuple[int, ...]:
 
 
 @overload
+def unflatten(value: Layout, profile: IntTuple | Shaped) -> Layout: ...
+@overload
+def unflatten(value: tuple[int, ...], profile: IntTuple | Shaped) -> IntTuple: ...
+def unflatten(value: Layout | tuple[int, ...], profile: IntTuple | Shaped) -> Layout | IntTuple:
+    """The leaves in the nesting of `profile`, an int-tuple or a layout; of a layout, the same function.
+
+    Raises LayoutError (E803) unless there is a leaf for each of the profile's.
+    """
+    tree = profile.shape if isinstance(profile, Layout | ComposedLayout) else profile
+    if isinstance(value, Layout):
+        shape = inttuple.unflatten(inttuple.flatten(value.shape), tree)
+        return Layout(shape, inttuple.unflatten(inttuple.flatten(value.stride), tree))
+    return inttuple.unflatten(value, tree)
+
+
+@overload
 def mode(value: Layout, *path: int) -> Layout: ...
 @overload
 def mode(value: ComposedLayout, *path: int) -> ComposedLayout: ...

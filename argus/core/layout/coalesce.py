@@ -67,8 +67,10 @@ def filter_zeros(layout: Layout) -> Layout:
 def squeeze(layout: Layout) -> Layout:
     """The same function without modes of extent 1, at any depth; a single mode that is left stands by itself.
 
-    `1:0` if no mode is left. A mode of extent 1 counts only beyond the size, where the last mode left now extends.
+    `1:0` if none is left. A mode of extent 1 counts only beyond the size, where the last mode left now extends.
     """
+    if not any(extent == 1 for extent, _ in layout.flat_modes):
+        return layout
     kept = _squeezed(layout.shape, layout.stride)
     return unchecked_layout(1, 0) if kept is None else unchecked_layout(*kept)
 

@@ -9,11 +9,12 @@ import numpy as np
 from argus.core.layout.coalesce import coalesce_modes
 from argus.core.layout.compose import composition
 from argus.core.layout.composed import ComposedLayout, LayoutLike
+from argus.core.layout.faults import TABLE_LIMIT
 from argus.core.layout.images.recover import Mismatch, recover_modes
 from argus.core.layout.images.steps import first_deviation, steps
 from argus.core.layout.inverse import right_inverse, right_inverse_of_layout
 from argus.core.layout.swizzle import Swizzle
-from argus.core.layout.values import Layout, layout_of, of_modes, unchecked_layout
+from argus.core.layout.values import IntArray, Layout, layout_of, of_modes, unchecked_layout
 
 
 @overload
@@ -23,6 +24,8 @@ def max_common_layout(a: LayoutLike, b: LayoutLike) -> LayoutLike: ...
 def max_common_layout(a: LayoutLike, b: LayoutLike) -> LayoutLike:
     """R with a(R(i)) = i = b(R(i)) for all i below size(R): the longest prefix of the right inverse of `b`.
 
+    A vector must stay whole wherever it begins, so where a swizzle of only one of both moves any, R has at most the
+    elements that it moves together, as in CuTe, even if the first row agrees further.
     Raises LayoutError: E806 if no element of a composed `b` has the image 0, E810 if a table would be too large.
     """
     if isinstance(a, Swizzle | ComposedLayout) or isinstance(b, Swizzle | ComposedLayout):
@@ -36,12 +39,30 @@ def _common_of_functions(a: LayoutLike, b: LayoutLike) -> LayoutLike:
     places = inverse.table()
     agrees = (places >= 0) & (places < a.size()) & (a.images(places) == np.arange(len(places)))
     length = len(places) if agrees.all() else int(agrees.argmin())
+    if not _moved_alike(a, b):
+        inside = places[(places >= 0) & (places < min(a.size(), b.size()))]
+        length = min(length, _together(a, inside), _together(b, inside))
     if length < 2:
         return unchecked_layout(1, 0)
     if not isinstance(inverse, Layout):
         return composition(inverse, unchecked_layout(length, 1))
     modes = next(found for n in range(length, 0, -1) if not isinstance(found := recover_modes(places[:n]), Mismatch))
     return of_modes(modes)
+
+
+def _moved_alike(a: LayoutLike, b: LayoutLike) -> bool:
+    return (
+        isinstance(a, ComposedLayout) and isinstance(b, ComposedLayout) and (a.outer, a.offset) == (b.outer, b.offset)
+    )
+
+
+def _together(layout: LayoutLike, indices: IntArray) -> int:
+    """The most consecutive elements that every swizzle moves together, of those that move any of these indices."""
+    if isinstance(layout, ComposedLayout):
+        middle = layout.inner.images(indices) + layout.offset
+        return min(_together(layout.inner, indices), _together(layout.outer, middle))
+    moves = isinstance(layout, Swizzle) and bool((layout.images(indices) != indices).any())
+    return 1 << layout.base if isinstance(layout, Swizzle) and moves else TABLE_LIMIT
 
 
 def _common_of_layouts(a: Layout, inverse: Layout) -> Layout:

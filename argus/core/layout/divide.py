@@ -10,13 +10,14 @@ complement does not exist.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Union
+from functools import partial
+from typing import Union, cast
 
 from argus.core.layout.coalesce import append, by_mode
 from argus.core.layout.complement import complement
 from argus.core.layout.compose import Tiler, compose_layouts
 from argus.core.layout.faults import LayoutError, misplaced
-from argus.core.layout.inttuple import IntTuple, checked, product, product_each, text
+from argus.core.layout.inttuple import IntTuple, checked, product_each, text
 from argus.core.layout.values import Layout, layout_of, make_layout, make_ordered_layout, of_tree, unchecked_layout
 
 Splitter = Callable[[Layout, Tiler], Layout]
@@ -33,8 +34,18 @@ def logical_divide(layout: Layout, tiler: Tiler) -> Layout:
         return layout
     if isinstance(tiler, tuple):
         return by_mode(logical_divide, layout, tiler)
+    if tiler.__class__ is int and layout.shape.__class__ is int:
+        return _split_extent(cast(int, layout.shape), cast(int, layout.stride), cast(int, tiler))
     tile = layout_of(tiler)
     return compose_layouts(layout, pair(tile, complement(tile, layout.size())))
+
+
+def _split_extent(extent: int, stride: int, count: int) -> Layout:
+    """A mode of depth 0 divided by `count` contiguous elements: both parts are linear."""
+    if count < 1:
+        return layout_of(count)  # raises
+    rest = -(-extent // count)
+    return unchecked_layout((count, rest), (stride, count * stride if rest > 1 else 0))
 
 
 def logical_product(block: Layout, tiler: Tiler) -> Layout:
@@ -43,19 +54,28 @@ def logical_product(block: Layout, tiler: Tiler) -> Layout:
     Copies at different images of the tiler never overlap; a tiler that repeats images repeats copies. A tiler of one
     element needs no complement. Raises LayoutError (E805) for a tiler with negative images.
     """
+    return product_by(complement_for, block, tiler)
+
+
+def complement_for(block: Layout, tile: Layout) -> Layout:
+    """The complement of a block with a place for each image of a tile."""
+    return complement(block, block.size() * tile.cosize())
+
+
+def product_by(rest_for: Callable[[Layout, Layout], Layout], block: Layout, tiler: Tiler) -> Layout:
+    """`logical_product` with the complement of the block that `rest_for(block, tile)` returns."""
     if tiler is None:
         return block
     if isinstance(tiler, tuple):
-        return by_mode(logical_product, block, tiler)
+        return by_mode(partial(product_by, rest_for), block, tiler)
     tile = layout_of(tiler)
     if tile.size() == 1:
         return pair(block, of_tree(tile.shape, [0] * len(tile.flat_modes)))
-    check_not_negative(block, tile)
-    rest = complement(block, block.size() * tile.cosize())
-    return pair(block, compose_layouts(rest, tile))
+    _check_not_negative(block, tile)
+    return pair(block, compose_layouts(rest_for(block, tile), tile))
 
 
-def check_not_negative(block: Layout, tile: Layout) -> None:
+def _check_not_negative(block: Layout, tile: Layout) -> None:
     """Raise LayoutError (E805) if a tiler has negative images: a complement begins at 0."""
     if any(stride < 0 < extent - 1 for extent, stride in tile.flat_modes):
         raise LayoutError(
@@ -166,18 +186,17 @@ def tile_to_shape(block: Layout, target: IntTuple, order: Order = None) -> Layou
 def copies_to_fill(block: Layout, target: IntTuple, order: Order) -> tuple[Layout, Layout]:
     """The block padded to the rank of a shape, and the layout of its copies that fill the shape; as `tile_to_shape`."""
     shape = checked(target, "shape")
-    modes = product_each(shape if isinstance(shape, tuple) else (shape,))
-    assert isinstance(modes, tuple)
+    modes = product_each(shape)
     if len(block) > len(modes):
         raise misplaced(f"{block} has more modes than the shape {text(target)}", f"give a shape of {len(block)} modes")
     padded = append(block, up_to_rank=len(modes))
     counts: list[int] = []
     for mode, extent in zip(padded, modes, strict=True):
-        count, rest = divmod(product(extent), mode.size())
+        count, rest = divmod(extent, mode.size())
         if rest:
             raise LayoutError(
                 "E807",
-                f"a block of {mode.size()} does not divide the extent {product(extent)} of {text(target)}",
+                f"a block of {mode.size()} does not divide the extent {extent} of {text(target)}",
                 help=f"use a multiple of {mode.size()}",
                 expected=0,
                 found=rest,

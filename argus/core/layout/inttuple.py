@@ -111,9 +111,9 @@ def product(tree: IntTuple) -> int:
     return prod(map(product, tree)) if isinstance(tree, tuple) else tree
 
 
-def product_each(tree: IntTuple) -> IntTuple:
-    """The number of elements of each mode."""
-    return tuple(map(product, tree)) if isinstance(tree, tuple) else tree
+def product_each(tree: IntTuple) -> tuple[int, ...]:
+    """The number of elements of each mode; an int is one mode, as in CuTe."""
+    return tuple(map(product, tree if isinstance(tree, tuple) else (tree,)))
 
 
 def signum(value: int) -> int:

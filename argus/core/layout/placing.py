@@ -14,12 +14,11 @@ from typing import Literal
 from attrs import define, field, frozen
 
 from argus.core.layout import divide
-from argus.core.layout.coalesce import by_mode
 from argus.core.layout.complement import complement, cotarget_size
-from argus.core.layout.compose import Tiler, compose_layouts
+from argus.core.layout.compose import Tiler
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.inttuple import IntTuple
-from argus.core.layout.values import Layout, layout_of, of_modes, of_tree
+from argus.core.layout.values import Layout, layout_of, of_modes
 from argus.core.layout.witness import Answer, Missed
 
 PlacingLaw = Literal["covering", "cute"]
@@ -99,18 +98,13 @@ class _Product:
     conditions: list[Condition] = field(factory=list[Condition])
 
     def __call__(self, block: Layout, tiler: Tiler) -> Layout:
-        if tiler is None:
-            return block
-        if isinstance(tiler, tuple):
-            return by_mode(self, block, tiler)
-        tile = layout_of(tiler)
-        if tile.size() == 1:
-            return divide.pair(block, of_tree(tile.shape, [0] * len(tile.flat_modes)))
-        divide.check_not_negative(block, tile)
+        return divide.product_by(self._rest, block, tiler)
+
+    def _rest(self, block: Layout, tile: Layout) -> Layout:
         target = block.size() * tile.cosize()
         rest = _complement(self.law, block, target, copies=tile.cosize())
         self.conditions += _conditions(block, rest, target)
-        return divide.pair(block, compose_layouts(rest, tile))
+        return rest
 
 
 def by_law(law: PlacingLaw) -> Placing:

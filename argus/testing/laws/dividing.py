@@ -80,8 +80,7 @@ def _divide(a: Layout, tile: Layout) -> Breach | None:
 
 
 def _product(block: Layout, tiler: Layout) -> Breach | None:
-    single = tiler.size() == 1
-    rest = ((1, 0),) if single else product_complement(modes(block), modes(tiler))
+    rest = product_complement(modes(block), modes(tiler))
     exists = rest is not None and composable(rest, modes(tiler))
     try:
         found = logical_product(block, tiler)

@@ -127,8 +127,11 @@ def tile_and_complement(a: Modes, tile: Modes) -> Modes | None:
 def product_complement(block: Modes, tiler: Modes) -> Modes | None:
     """The complement of a block from which its product with a tiler takes the copies.
 
-    None also for a tiler with negative images, for which the complement is not defined.
+    A tiler of one element needs none. None also for a tiler with negative images, for which the complement is not
+    defined.
     """
+    if count(tiler) == 1:
+        return ((1, 0),)
     if any(stride < 0 < extent - 1 for extent, stride in tiler):
         return None
     cosize = 1 + sum([(extent - 1) * stride for extent, stride in tiler if stride > 0])

@@ -9,7 +9,7 @@ import pytest
 
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index, Symbol
-from argus.core.proof.values.held.folds import Range, reduction
+from argus.core.proof.values.held.folds import Range, lattice, reduction
 from argus.core.proof.values.held.joined import of_numbers
 from argus.core.proof.values.held.tables import Tables
 from argus.core.values.expr import CompareOp, Expr, Fn, Reduce, choose, compare, element, expr, fn, infinity, reduce_
@@ -149,3 +149,69 @@ def test_a_sum_of_products_with_sums_is_one_of_each_term_whose_factors_come_out(
     assert scaled.name == "mul"
     assert isinstance(sums, Reduce)
     assert {each.tensor for each in elements(sums)} == {"X"}
+
+
+def test_nested_sums_over_runs_that_adjoin_are_one() -> None:
+    """The runs are of the inner variable, and the outer ones alike."""
+
+    def over_rows(high: int, first: int) -> Expr:
+        return reduce_("sum", ROW, 0, n, total(high, first))
+
+    whole = reduction("sum", [], fn("add", over_rows(12, 0), over_rows(4, 12)))
+    assert whole is reduction("sum", [], over_rows(16, 0))
+    apart = reduction("sum", [], fn("add", over_rows(12, 0), over_rows(4, 13)))
+    assert apart is not reduction("sum", [], over_rows(16, 0))
+
+
+@pytest.mark.parametrize("name", ["mul", "div"])
+def test_a_sum_within_a_product_or_above_a_quotient_is_one_over_both_ranges(name: str) -> None:
+    inner = Symbol("k", "fresh", 0)
+    sums, scale = reduce_("sum", inner, 0, n, element("X", j, algebra.sym(inner))), element("A", j)
+    found = reduction("sum", [Range(J, algebra.const(8))], fn(name, sums, scale))
+
+    assert isinstance(found, Reduce)
+    assert isinstance(found.body, Reduce)
+    assert isinstance(found.body.body, Fn)
+    assert {found.high, found.body.high} == {n, algebra.const(8)}
+    assert found.body.body.name == name
+    assert {each.tensor for each in found.body.body.args if each in elements(each)} == {"X", "A"}
+
+
+def test_a_sum_below_a_quotient_stays_there() -> None:
+    inner = Symbol("k", "fresh", 0)
+    sums = reduce_("sum", inner, 0, n, element("X", j, algebra.sym(inner)))
+    found = reduction("sum", [Range(J, algebra.const(8))], fn("div", element("A", j), sums))
+    assert isinstance(found, Reduce)
+    assert isinstance(found.body, Fn)
+
+
+def test_a_factor_alone_comes_out_of_the_sum_of_as_many() -> None:
+    """Of the two terms, the second has no factor with the variable."""
+    inner = Symbol("k", "fresh", 0)
+    outer = reduce_("sum", inner, 0, n, element("X", algebra.sym(inner)))
+    body = fn("add", fn("mul", element("A", j), outer), fn("mul", element("B", i), outer))
+    found = reduction("sum", [Range(J, algebra.const(8))], body)
+
+    terms = found.args if isinstance(found, Fn) else ()
+    counts = [each for term in terms for each in nodes(term) if isinstance(each, Reduce) and each.body is expr(1)]
+    assert len(terms) == 2
+    assert len(counts) == 1
+
+
+@pytest.mark.parametrize(
+    ("extents", "steps"),
+    [((4,), ((1, 0),)), ((4, 3), ((1, 0), (0, 1))), ((2, 5), ((0, 1), (3, 0))), ((2, 3, 4), ((1, 0), (0, 1), (7, 7)))],
+)
+def test_points_of_nested_ranges_have_their_extents_and_steps(
+    extents: tuple[int, ...], steps: tuple[tuple[int, int], ...]
+) -> None:
+    numbers = np.indices(extents[::-1]).reshape(len(extents), -1)[::-1]
+    found = lattice(np.array(steps).T @ numbers)
+    assert found is not None
+    assert tuple(extent for extent, _ in found) == extents
+    assert tuple(tuple(step.tolist()) for _, step in found) == steps
+
+
+def test_points_of_no_ranges_have_none() -> None:
+    assert lattice(np.array([[0, 1, 3]])) is None
+    assert lattice(np.array([[0, 1, 2, 3, 4, 6], [0, 0, 0, 1, 1, 1]])) is None

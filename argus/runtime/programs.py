@@ -138,6 +138,11 @@ class LoadedProgram:
         for kernel, _ in self.launches:
             kernel.synchronise()
 
+    def check(self) -> None:
+        """Raises like `LoadedKernel.check`."""
+        for kernel, _ in self.launches:
+            kernel.check()
+
 
 def load_program(description: Path, driver: GpuDriver | None = None) -> LoadedProgram:
     """Load a program's NAME.json, and the kernels beside it, into the current context.

@@ -149,6 +149,24 @@ def test_a_trap_is_reported_as_the_violated_contract(fake: FakeDriver, kernel: L
     assert failed.value.diagnostic.code == "E409"
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_next_call_reports_what_ended_the_context_where_entering_it_fails(
+    fake: FakeDriver, kernel: LoadedKernel, *, whole: bool
+) -> None:
+    program = LoadedProgram("routed", ((kernel, {"expert": "expert"}),), ())
+    schedule = Schedule(program if whole else kernel, "context")
+    schedule.enter()
+    bound(kernel, [0, 7], "tell")[1]()
+    fake.fails["cuCtxSetCurrent"] = "LAUNCH_FAILED"
+
+    with pytest.raises(ArgusError, match=r"expert\[1\] = 7") as told:
+        schedule.enter()
+    assert told.value.diagnostic.code == "E402"
+    with pytest.raises(ArgusError) as failed:
+        schedule.enter()
+    assert failed.value.diagnostic.code == "E409"
+
+
 def test_integers_are_fetched_and_checked_by_default(fake: FakeDriver, kernel: LoadedKernel) -> None:
     with pytest.raises(ArgusError, match=r"found expert\[1\] = 4"):
         bound(kernel, [0, 4], "fetch")

@@ -203,6 +203,25 @@ def test_a_conversion_to_integers_is_no_identity() -> None:
     assert not are_equal(place, place, {}, case.types, (m,))
 
 
+@pytest.mark.parametrize("dtype", ["i64", "i32", "i8", "bool"])
+def test_a_conversion_to_integers_stays_where_it_is_and_to_its_type(dtype: str) -> None:
+    """Those to f32, bf16 and f16 round, which values over the reals leave out: they are the number."""
+    case = of_product()
+    m, n = case.whole.domain[0], Axis("n", number(40))
+    x = read("X", m, n)
+
+    def proved(one: Expr, other: Expr) -> bool:
+        return are_equal(one, other, {}, case.types, (m,))
+
+    for rounded in ("f32", "bf16", "f16"):
+        assert proved(Reduce("add", (n,), Convert(rounded, x)), Convert(rounded, Reduce("add", (n,), x)))
+        assert proved(Convert(dtype, Convert(rounded, x)), Convert(dtype, x))
+    for other in {"i64", "i32", "i8", "bool"} - {dtype}:
+        assert not proved(Convert(dtype, x), Convert(other, x))
+    assert not proved(Reduce("add", (n,), Convert(dtype, x)), Convert(dtype, Reduce("add", (n,), x)))
+    assert not proved(Convert(dtype, Apply("add", (x, x))), Apply("add", (Convert(dtype, x), Convert(dtype, x))))
+
+
 # -- rules that are switched off -------------------------------------------------------------------------------
 
 

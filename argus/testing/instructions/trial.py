@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from attrs import frozen
+from attrs import field, frozen
 
 from argus.core.dtype import DType
 from argus.core.index_text import show
@@ -31,13 +32,20 @@ SIZES = {"M": 100, "K": 24, "N": 1504}
 
 @frozen
 class Trial:
-    """A kernel that runs one instruction, with its result in the tensor `C`. what: the instruction and its operands."""
+    """A kernel that runs one instruction, with its result in the tensor `C`. what: the instruction and its operands.
+
+    traced: traces the kernel, when it is first asked for: there are hundreds of trials.
+    """
 
     name: str
     family: str
     what: str
-    kernel: Kernel
+    traced: Callable[[], Kernel] = field(repr=False)
     determined: Determined = "bits"
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        return self.traced()
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -73,10 +81,10 @@ def trial(
     threads: int = 128,
     determined: Determined = "bits",
 ) -> Trial:
-    """Trace a function over tensors of these shapes, as a kernel named `what`."""
+    """A function over tensors of these shapes, as a kernel named `what`."""
     body.__name__ = what.replace(" ", "_")
     body.__annotations__ = {name: Tensor[shape] for name, shape in tensors.items()}
-    return Trial(body.__name__, family, what, kernel(target=sm_90a, threads=threads)(body).trace(), determined)
+    return Trial(body.__name__, family, what, kernel(target=sm_90a, threads=threads)(body).trace, determined)
 
 
 def drawn(made: Trial, draw: Draw, seed: int = 0) -> dict[str, Array]:

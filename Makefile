@@ -16,7 +16,8 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 demo: .venv/.stamp
 	@$(BIN)/python -m argus demo
 
-# The default tier; what it leaves to `test-all` is told in CONTRIBUTING.md.
+# The default tier; what it leaves to `test-all` is told in CONTRIBUTING.md. In a new checkout one process compiles the
+# tests and what they import ahead of the workers, each of which would compile all of it.
 test: TIER := default
 test-all: TIER := all
 test-all: docs
@@ -27,6 +28,7 @@ test test-all: .venv/.stamp
 	echo "[3/5] ruff format --check"; $(BIN)/ruff format --check $(SOURCES); \
 	echo "[4/5] import contracts"; $(BIN)/lint-imports; \
 	echo "[5/5] pytest, tier $(TIER)"; tests=0; \
+	[ -d tests/core/__pycache__ ] || $(BIN)/python -m pytest --collect-only -qq --tier $(TIER) > .venv/collected.txt || true; \
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --tier $(TIER) || tests=$$?; \
 	wait $$types || { tail -n 200 .venv/pyright.txt; tests=1; }; exit $$tests
 

@@ -92,6 +92,41 @@ def test_a_barrier_of_one_agent_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     assert isinstance(verify(kernel, solver="z3", budget=BRIEF).verdict, Proved)
 
 
+STAGED = (
+    ("b=shared(bf16, (32, 32), swizzle=64)", "b=shared(bf16, (32, 32))"),
+    ("    tiles = persistent", "    rows = shared(bf16, (2, 2, 16, 32), swizzle=64)\n    tiles = persistent"),
+    (
+        '                fence("async proxy")\n',
+        "                part = load(slot.b.tile((16, 32), (wg, 0)), spread((16, 32), threads=128, vector=4))\n"
+        '                copy(part, rows[wg, k % 2])\n                fence("async proxy")\n',
+    ),
+    ("slot.b.tile((16, 32), (wg, 0)), init", "rows[wg, k % 2], init"),
+)
+"""Edits after which the product reads no stage: one factor is what the agents exchange, the other an agent's own."""
+
+
+def test_a_product_of_no_stage_is_complete_before_what_it_reads_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that is ahead by a step may store into what the other's product of the step before still reads."""
+    assert isinstance(verify(load_edited(NAME, *STAGED), solver="z3", budget=BRIEF).verdict, Proved)
+    last = ("            copy(acc.to(bf16), C", "            wgmma.wait(0)\n            copy(acc.to(bf16), C")
+    kernel = load_edited(NAME, *STAGED, ("                wgmma.wait(0)\n", "                wgmma.wait(1)\n"), last)
+    verdict = verify(kernel, solver="z3", budget=BRIEF).verdict
+    assert isinstance(verdict, Unknown)
+    assert "products that read `both` are complete" in verdict.reason
+    monkeypatch.setattr(agent_exchange, "exchange_obligations", no_obligations)
+    assert isinstance(verify(kernel, solver="z3", budget=BRIEF).verdict, Proved)
+
+
+def test_a_product_of_no_stage_needs_a_fence(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = load_edited(NAME, *STAGED, ('                fence("async proxy")\n                sync', "                sync"))
+    verdict = verify(kernel, solver="z3", budget=BRIEF).verdict
+    assert isinstance(verdict, Unknown)
+    assert "asynchronous read" in verdict.reason
+    monkeypatch.setattr(agent_exchange, "exchange_obligations", no_obligations)
+    monkeypatch.setattr(visibility, "visibility_obligations", no_obligations)
+    assert isinstance(verify(kernel, solver="z3", budget=BRIEF).verdict, Proved)
+
+
 def test_a_release_needs_no_barrier_of_its_own_after_another() -> None:
     alone = ("ring.release()", "ring.release(sync=False)")
     assert isinstance(verify(load_edited(NAME, alone), solver="z3", budget=BRIEF).verdict, Proved)

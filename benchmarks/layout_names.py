@@ -20,7 +20,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from peers import tensor_layouts_deviations, tensor_layouts_names
+from peers import tensor_layouts_deviations, tensor_layouts_modules
 
 from argus import layout as ours
 from argus.layout import LayoutError
@@ -87,7 +87,7 @@ def run(name: str, folder: Path) -> Outcomes:
     if name == "pycute":
         install_pycute()
     else:
-        tensor_layouts_names.install()
+        tensor_layouts_modules.install()
     files = [str(path) for pattern in FILES[name] for path in sorted(folder.glob(pattern))]
     if not files:
         sys.exit(f"no tests of {name} in {folder}: expected {', '.join(FILES[name])}")

@@ -9,9 +9,7 @@ one class there (a layout with a swizzle) and a composed layout here.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType
 from typing import Any
 
 from argus import layout as ours
@@ -379,48 +377,3 @@ def to_F2_matrix(layout: Any) -> list[list[int]]:  # noqa: N802 reason: their na
 
 def round_up(value: int, step: int) -> int:
     return -(-value // step) * step
-
-
-class NotOfferedError(Exception):
-    """A name of theirs that is no part of `argus.layout`: atoms, plots, and what has another form here."""
-
-
-class _Stub(ModuleType):
-    """A module in place of one of theirs; a name that Argus lacks can be imported, and raises when it is used."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-
-        def missing(*_: Any, **__: Any) -> Any:
-            raise NotOfferedError(name)
-
-        return missing
-
-
-LACKING = """
-    shape_mod safe_div make_swizzle make_layout_like tile_mma_grid image offset_table footprint contiguity cycles
-    fixed_points order mode_contiguity segment_analysis slice_contiguity coalescing_efficiency per_group_coalescing
-    per_group_bank_conflicts bank_conflicts
-"""
-_OWN = {
-    "annotations",
-    "sys",
-    "Callable",
-    "Iterator",
-    "ModuleType",
-    "Any",
-    "ours",
-    "to_argus",
-    "install",
-    "NotOfferedError",
-}
-
-
-def install() -> None:
-    """Puts modules with these names in place of the package `tensor_layouts`."""
-    names = {name: value for name, value in globals().items() if name[0] != "_" and name not in _OWN}
-    for part in ("", ".analysis", ".layouts", ".layout_utils", ".tensor", ".atoms_nv", ".viz"):
-        module = _Stub(f"tensor_layouts{part}")
-        module.__dict__.update(names, **{name: getattr(module, name) for name in LACKING.split()})
-        sys.modules[module.__name__] = module

@@ -16,7 +16,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 demo: .venv/.stamp
 	@$(BIN)/python -m argus demo
 
-# The default tier; what it leaves to `test-all` is told in CONTRIBUTING.md. In a new checkout one process compiles the
+# The default tier; CONTRIBUTING.md says what it leaves to `test-all`. In a new checkout one process compiles the
 # tests and what they import ahead of the workers, each of which would compile all of it.
 test: TIER := default
 test-all: TIER := all
@@ -36,7 +36,7 @@ check: test
 
 # The documentation site, into build/site; a broken link, or a page without a place in mkdocs.yml, is an error.
 docs: .venv/.docs
-	@NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict
 	@echo "build/site/index.html"
 
 # Endless search with fresh seeds. A find is kept in .hypothesis and comes first in the next search;

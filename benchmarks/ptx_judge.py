@@ -156,7 +156,7 @@ def compare(subject: Subject, limits: Limits | None = None, made: Compilation | 
 
 def explanations() -> tuple[Explanation, ...]:
     """The table of differences of docs/soundness.md."""
-    _, _, section = TABLE.read_text(encoding="utf-8").partition("## A second judge")
+    _, _, section = TABLE.read_text(encoding="utf-8").partition("## A second checker")
     lines = section.partition("\n## ")[0].splitlines()
     cells = [
         [cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in lines if line[:1] == "|"

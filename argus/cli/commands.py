@@ -36,7 +36,7 @@ def bench() -> None:
         ),
         "conformance": LazyCommand("argus.cli.solvers", "conform", "Run the conformance suite on a solver."),
         "demo": LazyCommand(
-            "argus.cli.demo.command", "demo", "Prove a GEMM, refute a broken twin, run it, compile it."
+            "argus.cli.demo.command", "demo", "Prove a GEMM, refute a broken copy, run it, compile it."
         ),
         "doctor": LazyCommand("argus.cli.doctor", "doctor", "Show what is installed, what is missing, how to fix it."),
         "kb": LazyCommand("argus.cli.kb", "knowledge", "List, show, check and mine optimisation techniques."),

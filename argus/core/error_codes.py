@@ -202,7 +202,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "E309",
         "division by a subroutine",
-        "The compiler turned a division, or another operation without an instruction, into calls of a subroutine.",
+        "The compiler translated a division, or another operation without an instruction, into calls of a subroutine.",
     ),
     Entry("E401", "array does not match its declaration", "An array's shape or element type is not the declared one."),
     Entry("E402", "assumption violated", "The sizes or integers of a launch violate an assumption of the proof."),

@@ -107,7 +107,7 @@ H200 = Ceilings(
     ports=Rate(132 * 64 * 1980.0, "64 bytes a clock and multiprocessor [DeepGEMM, cost model] at 1980 MHz"),
     cached=Rate(50 * 2.0**20, "NVIDIA H100 white paper, second-level cache"),
     launch=Rate(2.0, "assumed: no shorter kernel has been timed here; no verdict depends on it"),
-    overclock=Rate(1980 / 1830, "989 TFLOP/s are 132 x 4096 operations at 1830 MHz; the card's limit is 1980 MHz"),
+    overclock=Rate(1980 / 1830, "989 TFLOP/s are 132 x 4096 operations at 1830 MHz; the GPU's limit is 1980 MHz"),
 )
 MI300X = Ceilings(
     target="gfx942",
@@ -123,7 +123,7 @@ MI300X = Ceilings(
     ports=Rate(304 * 64 * 2100.0, "64 bytes a clock and compute unit [AMD CDNA 3 white paper] at 2100 MHz"),
     cached=Rate(256 * 2.0**20, "AMD CDNA 3 white paper, Infinity Cache"),
     launch=Rate(2.0, "assumed; no verdict depends on it"),
-    overclock=Rate(1.0, "1307 TFLOP/s are 304 x 2048 operations at 2100 MHz, the card's limit"),
+    overclock=Rate(1.0, "1307 TFLOP/s are 304 x 2048 operations at 2100 MHz, the GPU's limit"),
 )
 CEILINGS: Mapping[str, Ceilings] = {each.target: each for each in (H200, MI300X)}
 

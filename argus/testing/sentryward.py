@@ -1,4 +1,4 @@
-"""SentryWard, a verifier of PTX by others, as a second judge: its input from our launch description, and its finding.
+"""SentryWard, a verifier of PTX by others, as a second checker: its input from our launch description, and its finding.
 
 It checks one launch at fixed sizes for races, deadlock and lifetimes of barriers. It neither reads tags nor claims, and
 is given no reference, so it has no opinion on what a kernel computes. It is imported on demand and never installed.

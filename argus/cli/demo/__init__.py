@@ -31,7 +31,7 @@ STEPS = 4
 
 @frozen
 class Side:
-    """One target: its shipped kernel with its name on the command line, and a broken twin.
+    """One target: its shipped kernel with its name on the command line, and a broken copy.
 
     fault, code: what is wrong with the twin, and the invariant that is refuted. text: the language emitted.
     """
@@ -98,7 +98,7 @@ def _outcomes(screen: Screen, directory: Path) -> Iterator[Outcome]:
 def _title(side: Side, place: int) -> str:
     return (
         "prove the shipped GEMM, C = A @ B^T in bf16, for every M, N and K that its launch accepts",
-        f"refute a broken twin, a GEMM {side.fault}",
+        f"refute a broken copy, a GEMM {side.fault}",
         "run the GEMM with a partial tile in every dimension, and compare with float64",
         f"emit {side.text} and compile it for {side.kernel.target}",
     )[place]

@@ -14,5 +14,5 @@ from argus.report.command_result import Outcome
 @click.command(name="demo")
 @click.option("-o", "--output", default="build/demo", show_default=True, metavar="DIR", help="Output folder.")
 def demo(output: str) -> Outcome:
-    """Prove the shipped GEMM, refute a broken twin, interpret it, and compile it."""
+    """Prove the shipped GEMM, refute a broken copy, interpret it, and compile it."""
     return Outcome(steps.run(Screen(), Path(output)), {})

@@ -1,11 +1,12 @@
 """What the site changes in the pages, which are written to be read on a code host as well.
 
-Links out of docs/ lead to pages made of the files that they name; examples with a prompt, which the tests run, become
-code blocks; a folder's pages stand in the order of their titles.
-"""
+Links out of docs/ lead to pages that are made of the files they name, and links to notebooks likewise. Examples with a
+prompt, which the tests run, become code blocks.
+"""  # noqa: INP001 reason: no package
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -31,10 +32,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages |= {each for name in AS_THEY_ARE & pages for each in outward_of_root(name)}
     for each in sorted(pages):
         files.append(File.generated(config, uri_of(each), content=page_of(each)))
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        uri = path.relative_to(ROOT / "docs").with_suffix(".md").as_posix()
+        files.append(File.generated(config, uri, content=notebook_page(path)))
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Page, **_others: object) -> str:
     uri = page.file.src_uri
     return fenced_examples(spaced_lists(redirected(markdown, uri)))
 
@@ -73,6 +77,18 @@ def page_of(path: str) -> str:
     return f"# {path}\n\n````{lexer}\n{file.read_text(encoding='utf-8').rstrip()}\n````\n"
 
 
+def notebook_page(path: Path) -> str:
+    """A notebook as a page: its text, its code, and what the code printed when it was stored."""
+    parts: list[str] = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        parts.append(f"```python\n{text}\n```" if cell["cell_type"] == "code" else text)
+        for output in cell.get("outputs", ()):
+            shown = output.get("text") or output["data"]["text/plain"]
+            parts.append(f"```text\n{''.join(shown).rstrip()}\n```")
+    return "\n\n".join([*parts, f"[The notebook]({path.name})"]) + "\n"
+
+
 def redirected(markdown: str, uri: str) -> str:
     """The page with links out of docs/, or to a folder in it, that lead to a page."""
     made = uri.startswith("source/")
@@ -85,6 +101,8 @@ def redirected(markdown: str, uri: str) -> str:
         if "://" in link[1] or not (ROOT / path).exists():
             return link[0]
         inside = path.removeprefix("docs/") if path.startswith("docs/") else uri_of(path)
+        if inside.endswith(".ipynb") and not uri.startswith("notebooks/"):
+            inside = inside.removesuffix(".ipynb") + ".md"
         if path.startswith("docs/") and (ROOT / path).is_dir():
             inside += "/index.md" if (ROOT / path / "index.md").exists() else "/" + first_page(ROOT / path)
         return posixpath.relpath(inside, posixpath.dirname(uri) or ".") + (link[2] or "")
@@ -93,7 +111,7 @@ def redirected(markdown: str, uri: str) -> str:
 
 
 def first_page(folder: Path) -> str:
-    return min(each.name for each in folder.glob("*.md"))
+    return min(each.stem for each in folder.iterdir() if each.suffix in {".md", ".ipynb"}) + ".md"
 
 
 # -- text that code hosts read otherwise ---------------------------------------------------------------------

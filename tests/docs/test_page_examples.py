@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from argus import language
 from argus.language import ProgramTemplate, Template
+from tests.docs.execution import executed
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -34,11 +33,7 @@ def blocks(page: str) -> Iterator[tuple[str, str]]:
 
 def run(page: str) -> list[Template | ProgramTemplate]:
     """Executes the examples of a page and returns the kernels that they define."""
-    module = ModuleType("page")
-    for name, code in blocks(page):
-        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-        exec(compile(code, name, "exec"), module.__dict__)  # noqa: S102 reason: code of our own documents
-    return [each for each in vars(module).values() if isinstance(each, (Template, ProgramTemplate))]
+    return [each for each in vars(executed(blocks(page))).values() if isinstance(each, (Template, ProgramTemplate))]
 
 
 @pytest.mark.share(4)

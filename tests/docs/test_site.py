@@ -19,7 +19,12 @@ def test_each_page_has_a_place() -> None:
 
 
 def test_each_place_has_a_page() -> None:
-    assert [each for each in PLACES if not each.startswith("source/") and not (DOCS / each).exists()] == []
+    files = [each.replace(".md", ".ipynb") if each.startswith("notebooks/") else each for each in PLACES]
+
+    assert [each for each in files if not each.startswith("source/") and not (DOCS / each).exists()] == []
+    assert {each for each in files if each.startswith("notebooks/")} == {
+        path.relative_to(DOCS).as_posix() for path in DOCS.glob("notebooks/*")
+    }
     assert len(PLACES) == len(set(PLACES)) > 40
 
 

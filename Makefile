@@ -34,7 +34,8 @@ test test-all: .venv/.stamp
 
 check: test
 
-# The documentation site, into build/site; a broken link, or a page without a place in mkdocs.yml, is an error.
+# The documentation site, into build/site; a broken link, or a page without a place in mkdocs.yml, is an error: not with
+# --quiet, which keeps warnings from --strict.
 docs: .venv/.docs
 	@NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict
 	@echo "build/site/index.html"

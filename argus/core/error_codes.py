@@ -321,6 +321,7 @@ ENTRIES: tuple[Entry, ...] = (
         "library for comparison not installed",
         "A comparison was requested with a library that cannot be imported.",
     ),
+    Entry("E815", "another library refused", "A library under comparison raised, or returned what is no layout."),
     Entry("E901", "no knowledge base", "The folder contains no techniques, or one of its files cannot be read."),
     Entry(
         "E902", "invalid technique", "A file of the knowledge base does not have the required fields of a technique."

@@ -101,6 +101,7 @@ from argus.core.memory.lane_accesses import Access
 from argus.layout.symbolic import (
     Assumptions,
     Claim,
+    Decision,
     Equality,
     SideCondition,
     Size,
@@ -140,6 +141,7 @@ __all__ = [
     "Condition",
     "Conflict",
     "Coordinate",
+    "Decision",
     "Equality",
     "IntTuple",
     "Layout",

@@ -40,13 +40,22 @@ from argus.core.layout.values import Layout
 from argus.core.query import Budget
 from argus.core.walk import evaluate
 from argus.core.walk import symbols as symbols_of
-from argus.layout.conditions import Chain, SideCondition, Values, check_condition, prover_of, unique_names
+from argus.layout.conditions import (
+    Chain,
+    SideCondition,
+    Values,
+    check_condition,
+    prover_of,
+    unique_names,
+    values_text,
+)
 from argus.solvers.base import Solver
 from argus.solvers.choice import resolve
 
 __all__ = [
     "Assumptions",
     "Claim",
+    "Decision",
     "Equality",
     "SideCondition",
     "Size",
@@ -88,6 +97,28 @@ class Equality:
     by: str = ""
     counterexample: Values | None = None
     note: str = ""
+
+
+@frozen
+class Decision:
+    """Whether a claim holds for all values of its symbols that the assumptions allow.
+
+    holds: True if proved `by` (normal form or a solver); False if `counterexample` has values, put into the claim and
+    evaluated, at which it fails; None if not known (see `note`).
+    """
+
+    holds: bool | None
+    claim: str
+    by: str = ""
+    counterexample: Values | None = None
+    note: str = ""
+
+    def __str__(self) -> str:
+        if self.holds:
+            return f"proved by {self.by}: {self.claim}"
+        if self.counterexample is not None:
+            return f"refuted at {values_text(self.counterexample)}: {self.claim}"
+        return f"not decided, {self.note}: {self.claim}"
 
 
 @frozen
@@ -178,6 +209,26 @@ class Assumptions:
         return Equality(
             None, show(condition), note=note if chain.limits_reached() in note else f"{note}; {chain.limits_reached()}"
         )
+
+    def decide(self, claim: Claim | bool) -> Decision:
+        """Prove or refute a claim about sizes, such as a law of your own: `a(i) == b(i)` for symbolic layouts.
+
+        Every divisor in the claim is assumed to be positive. Raises LayoutError: E801 for what is no claim, E811 if the
+        assumptions contradict each other.
+        """
+        goal = condition_of(claim)
+        facts = (*[algebra.le(1, divisor) for divisor in divisors(goal)], *self.facts)
+        known = unique_names(symbols_of(*facts, goal))
+        chain = Chain.of(resolve(self.solver), self.budget or Budget(), self.seconds)
+        chain.refuse_contradictions(facts, known)
+        text = show(goal)
+        by = prover_of(chain, facts, goal)
+        if by:
+            return Decision(True, text, by)
+        for found in chain.valuations((*facts, algebra.negate(goal)), known):
+            if not evaluate(goal, {symbol: found[symbol.name] for symbol in known}):
+                return Decision(False, text, counterexample=found)
+        return Decision(None, text, note=chain.limits_reached() or "no values were found at which it fails")
 
     def _run(
         self, perform: Callable[[Operations], Conditional], concrete: Callable[..., Any], *operands: object

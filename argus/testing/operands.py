@@ -1,20 +1,26 @@
-"""A Hypothesis strategy for the operands of a law of the layout algebra (`argus.testing.laws`)."""
+"""Operands for a law of the layout algebra (`argus.testing.laws`): a Hypothesis strategy, and a search for a breach."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
+from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from argus.layout import Layout
-from argus.testing.laws import Kind, Law, Operand
+from argus.testing.laws import ARGUS, Breach, Implementation, Kind, Law, Operand
 from argus.testing.strategies import (
+    carrying_layouts,
     compact_layouts,
     composable_with,
     cotargets,
     inner_layouts,
     layouts,
+    overlapping_layouts,
+    permuted,
     power_of_two_layouts,
     shapes,
     swizzles,
@@ -31,15 +37,42 @@ def operands(draw: DrawFn, law: Law) -> tuple[Operand, ...]:
     return tuple(drawn)
 
 
+def search(
+    law: Law, implementation: Implementation = ARGUS, *, examples: int = 1000, seed: int = 0, shrink: bool = True
+) -> Breach | None:
+    """A breach of the law by the implementation, the smallest that Hypothesis finds; None if all examples pass.
+
+    examples: how many operands are tried. seed: the same seed tries the same operands. Raises LayoutError (E814) if the
+    implementation lacks a function that the law needs.
+    """
+    for name in law.needs:
+        _ = implementation[name]
+    phases = [Phase.generate, Phase.shrink] if shrink else [Phase.generate]
+    chosen = settings(
+        max_examples=examples, database=None, deadline=None, phases=phases, suppress_health_check=tuple(HealthCheck)
+    )
+    try:
+        found = find(
+            operands(law),
+            lambda drawn: law.check(implementation, *drawn) is not None,
+            settings=chosen,
+            random=Random(seed),  # noqa: S311 reason: a test's draws, not a secret
+        )
+    except NoSuchExample:
+        return None
+    return law.check(implementation, *found)
+
+
 def _of_kind(kind: Kind, before: Sequence[Operand]) -> SearchStrategy[Operand]:
     last = before[-1] if before else None
     match kind:
         case "layout":
             negative = layouts(strides=st.integers(-12, 12))
-            return layouts() | compact_layouts() | power_of_two_layouts() | negative
+            free = layouts() | compact_layouts() | power_of_two_layouts() | negative | overlapping_layouts()
+            return free | permuted(last) if isinstance(last, Layout) else free
         case "inner":
             assert isinstance(last, Layout)
-            return inner_layouts(last) | composable_with(last)
+            return inner_layouts(last) | composable_with(last) | carrying_layouts(last)
         case "tiler":
             assert isinstance(last, Layout)
             return tilers(last)

@@ -132,12 +132,12 @@ def _argus() -> Peer:
 
 
 def _pycute() -> Peer:
-    module = _imported("pycute", "pycute", "put cutlass/python on the path (PYTHONPATH, or `--path`)")
+    module = imported("pycute", "pycute", "put cutlass/python on the path (PYTHONPATH, or `--path`)")
     return Eager("pycute", module.Layout, {name: getattr(module, name) for name in OPERATIONS})
 
 
 def _tensor_layouts() -> Peer:
-    module = _imported("tensor-layouts", "tensor_layouts", "pip install tensor-layouts")
+    module = imported("tensor-layouts", "tensor_layouts", "pip install tensor-layouts")
     functions: dict[Operation, Callable[..., object]] = {
         name: getattr(module, "compose" if name == "composition" else name) for name in OPERATIONS
     }
@@ -145,7 +145,7 @@ def _tensor_layouts() -> Peer:
 
 
 def _cute_dsl() -> Peer:
-    module = _imported("cute-dsl", "cutlass.cute", "pip install nvidia-cutlass-dsl")
+    module = imported("cute-dsl", "cutlass.cute", "pip install nvidia-cutlass-dsl")
 
     def build(shape: IntTuple, stride: IntTuple) -> object:
         return module.make_layout(shape, stride=stride)
@@ -179,7 +179,8 @@ class _Module(Protocol):
     jit: Callable[[Callable[[], None]], Callable[[], object]]
 
 
-def _imported(name: str, module: str, repair: str) -> _Module:
+def imported(name: str, module: str, repair: str) -> _Module:
+    """The module of a library. Raises LayoutError (E814) if it is not installed."""
     try:
         return cast(_Module, import_module(module))
     except ImportError as error:

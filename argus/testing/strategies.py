@@ -98,6 +98,24 @@ def nested_layouts(
 
 
 @st.composite
+def overlapping_layouts(draw: DrawFn, max_modes: int = MAX_MODES, max_extent: int = MAX_EXTENT) -> Layout:
+    """Layouts each of whose modes begins just where those before end, a little earlier or later, or in their middle.
+
+    So images overlap, nest with gaps, adjoin, or interleave: where laws about disjointness, complements and inverses
+    fail, if they fail.
+    """
+    modes: list[tuple[int, int]] = []
+    step, reach = 1, 1
+    for _ in range(draw(st.integers(1, max_modes))):
+        extent = draw(st.integers(2, max_extent))
+        ends = (reach, reach + 1, max(1, reach - 1), 2 * reach, step, 2 * step, max(1, reach // 2), 0)
+        stride = draw(st.sampled_from(ends))
+        modes.append((extent, stride))
+        step, reach = max(step, stride), max(reach, reach if stride == 0 else stride * extent)
+    return draw(_arranged(draw(st.permutations(modes))))
+
+
+@st.composite
 def compact_layouts(draw: DrawFn, max_modes: int = MAX_MODES, max_extent: int = MAX_EXTENT) -> Layout:
     """Bijections of [0, size): column-major strides with the modes in any order."""
     extents = draw(st.lists(st.integers(1, max_extent), min_size=1, max_size=max_modes))
@@ -168,6 +186,27 @@ def inner_layouts(draw: DrawFn, outer: Layout, max_modes: int = MAX_MODES, max_e
 
 
 @st.composite
+def carrying_layouts(draw: DrawFn, outer: Layout, max_modes: int = MAX_MODES, max_extent: int = MAX_EXTENT) -> Layout:
+    """Layouts in the domain of `outer` whose steps are about those at which it changes modes: its index carries.
+
+    A step is a product of the first extents of `outer` or their parts, one more, or one less; so sums of images run
+    over the end of a mode of `outer`.
+    """
+    places = [1]
+    for extent, _ in outer.flat_modes:
+        places += [places[-1] * part for part in range(2, extent + 1) if extent % part == 0]
+    room = outer.size() - 1
+    modes: list[tuple[int, int]] = []
+    for _ in range(draw(st.integers(1, max_modes))):
+        near = draw(st.sampled_from(sorted(set(places)))) + draw(st.sampled_from((0, 0, 1, -1)))
+        stride = min(max(near, 1), max(room, 1))
+        extent = draw(st.integers(1, min(max_extent, room // stride + 1)))
+        room -= (extent - 1) * stride
+        modes.append((extent, stride))
+    return draw(_arranged(modes))
+
+
+@st.composite
 def in_domain_pairs(draw: DrawFn, outer: SearchStrategy[Layout] | None = None) -> tuple[Layout, Layout]:
     """(A, B) with cosize(B) <= size(A): the composition is defined on the domain of A, but may be no layout."""
     a = draw(layouts() if outer is None else outer)
@@ -224,6 +263,11 @@ def cotargets(layout: Layout | None = None, largest: int = 64) -> SearchStrategy
 def composable_with(outer: Layout) -> SearchStrategy[Layout]:
     """Layouts B for which outer o B exists."""
     return composable_pairs(st.just(outer)).map(lambda pair: pair[1])
+
+
+def permuted(layout: Layout) -> SearchStrategy[Layout]:
+    """The same modes in any order and nesting: a layout with the same set of images."""
+    return st.permutations(layout.flat_modes).flatmap(_arranged)
 
 
 def regrouped(layout: Layout) -> SearchStrategy[Layout]:

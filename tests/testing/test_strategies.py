@@ -97,6 +97,7 @@ def test_small_cases_are_found(strategy: SearchStrategy[Layout], smallest: Layou
     assert found.flat_modes == smallest.flat_modes
 
 
+@pytest.mark.share(4)
 def test_a_carry_shrinks_to_few_modes() -> None:
     def carries(pair: tuple[Layout, Layout]) -> bool:
         a, b = pair

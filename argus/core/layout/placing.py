@@ -2,7 +2,8 @@
 
 `covering` is the law of `complement` and of the products: the sums of images cover an interval exactly once. `cute`
 asks for less, as CuTe's documentation does [CUTLASS 4, media/docs/cpp/cute/02_layout_algebra.md, Complement]: disjoint,
-ordered, bounded and reaching. So a padded tile, which leaves gaps that no copy of it can fill, has a complement, too.
+ordered, bounded and reaching, of which its algorithm, and so `cute`, keeps the first two always. So a padded tile,
+which leaves gaps that no copy of it can fill, has a complement, too.
 """
 
 from __future__ import annotations

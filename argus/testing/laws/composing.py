@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from argus.core.layout.compose import Tiler, composition
+from argus.core.layout.compose import Tiler
 from argus.core.layout.composed import LayoutLike
 from argus.core.layout.faults import LayoutError
-from argus.core.layout.inverse import left_inverse
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout
+from argus.testing.laws.implementation import Implementation
 from argus.testing.laws.law import (
     Breach,
     Law,
@@ -23,11 +23,11 @@ from argus.testing.laws.tabulated import composable, images_of, layout_exists_th
 _CECKA = "Cecka 2026, CuTe layout representation and algebra, section 3.3"
 
 
-def _composed(a: Layout, b: Layout) -> Breach | None:
+def _composed(on: Implementation, a: Layout, b: Layout) -> Breach | None:
     wanted = images_of(modes(a), table(modes(b)))
     exists = composable(modes(a), modes(b))
     try:
-        found = composition(a, b)
+        found = on.composition(a, b)
     except LayoutError as error:
         if exists:
             return needless_refusal((a, b), error)
@@ -40,37 +40,37 @@ def _composed(a: Layout, b: Layout) -> Breach | None:
     return shape_mismatch((a, b), b.shape, found) or table_mismatch((a, b), wanted, table(modes(found)))
 
 
-def _associative(a: Layout, b: Layout, c: Layout) -> Breach | None:
+def _associative(on: Implementation, a: Layout, b: Layout, c: Layout) -> Breach | None:
     try:
-        inner, outer = composition(b, c), composition(a, b)
-        left, right = composition(outer, c), composition(a, inner)
+        inner, outer = on.composition(b, c), on.composition(a, b)
+        left, right = on.composition(outer, c), on.composition(a, inner)
     except LayoutError:
         return None  # The law of composition checks which of these exist.
     return table_mismatch((a, b, c), table(modes(left)), table(modes(right)))
 
 
-def _by_mode(a: Layout, tiler: Tiler) -> Breach | None:
+def _by_mode(on: Implementation, a: Layout, tiler: Tiler) -> Breach | None:
     if not isinstance(tiler, tuple):
-        return None if tiler is None else _composed(a, Layout(tiler) if isinstance(tiler, int) else tiler)
+        return None if tiler is None else _composed(on, a, Layout(tiler) if isinstance(tiler, int) else tiler)
     try:
-        wanted: list[LayoutLike] = [composition(*pair) for pair in zip(a, tiler, strict=False)]
+        wanted: list[LayoutLike] = [on.composition(*pair) for pair in zip(a, tiler, strict=False)]
     except LayoutError as refusal:
         try:
-            return unfounded_result((a, tiler), composition(a, tiler))
+            return unfounded_result((a, tiler), on.composition(a, tiler))
         except LayoutError as error:
             return mismatch((a, tiler), refusal.code, error.code)
-    return mismatch((a, tiler), [*wanted, *list(a)[len(tiler) :]], list(composition(a, tiler)))
+    return mismatch((a, tiler), [*wanted, *list(a)[len(tiler) :]], list(on.composition(a, tiler)))
 
 
-def _swizzled(swizzle: Swizzle, layout: Layout) -> Breach | None:
+def _swizzled(on: Implementation, swizzle: Swizzle, layout: Layout) -> Breach | None:
     images = table(modes(layout))
-    composed = composition(swizzle, layout)
+    composed = on.composition(swizzle, layout)
     wrong = table_mismatch((swizzle, layout), swizzle.images(images), composed.table())
     if wrong is not None:
         return wrong
     indices: dict[int, int] = dict(zip(images.tolist(), range(len(images)), strict=True))
     try:
-        inverse = left_inverse(composed)
+        inverse = on.left_inverse(composed)
     except LayoutError as error:
         exists = len(indices) == len(images) and layout_exists_through(indices)
         return needless_refusal((swizzle, layout), error) if exists else None
@@ -84,6 +84,7 @@ LAWS = (
         _CECKA,
         ("layout", "layout"),
         _composed,
+        ("composition",),
     ),
     Law(
         "composition within the domain",
@@ -91,6 +92,7 @@ LAWS = (
         _CECKA,
         ("layout", "inner"),
         _composed,
+        ("composition",),
     ),
     Law(
         "composition is associative",
@@ -98,6 +100,7 @@ LAWS = (
         _CECKA,
         ("layout", "inner", "inner"),
         _associative,
+        ("composition",),
     ),
     Law(
         "composition by mode",
@@ -105,6 +108,7 @@ LAWS = (
         _CECKA,
         ("layout", "tiler"),
         _by_mode,
+        ("composition",),
     ),
     Law(
         "a swizzle composes with every layout",
@@ -112,5 +116,6 @@ LAWS = (
         _CECKA,
         ("swizzle", "layout"),
         _swizzled,
+        ("composition", "left_inverse", "swizzle"),
     ),
 )

@@ -6,26 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from argus.core.layout.complement import complement
 from argus.core.layout.compose import Tiler
-from argus.core.layout.divide import (
-    blocked_product,
-    flat_divide,
-    flat_product,
-    logical_divide,
-    logical_product,
-    raked_product,
-    tiled_divide,
-    tiled_product,
-    zipped_divide,
-    zipped_product,
-)
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.inttuple import IntTuple
 from argus.core.layout.values import Layout
+from argus.testing.laws.implementation import Implementation
 from argus.testing.laws.law import (
     Breach,
     Law,
+    failed_condition,
     mismatch,
     modes,
     needless_refusal,
@@ -48,10 +37,10 @@ _Split = Callable[[Layout, Tiler], Layout]
 _Parts = tuple[list[IntTuple], list[IntTuple]]
 
 
-def _complement(a: Layout, cotarget: int) -> Breach | None:
+def _complement(on: Implementation, a: Layout, cotarget: int) -> Breach | None:
     wanted = expected_complement(table(modes(a)), cotarget)
     try:
-        found = complement(a, cotarget)
+        found = on.complement(a, cotarget)
     except LayoutError as error:
         return None if wanted is None else needless_refusal((a, cotarget), error)
     if wanted is None:
@@ -64,11 +53,30 @@ def _complement(a: Layout, cotarget: int) -> Breach | None:
     return distinct or covered or table_mismatch((a, cotarget), table(wanted), images)
 
 
-def _divide(a: Layout, tile: Layout) -> Breach | None:
+def _cute_complement(on: Implementation, a: Layout, cotarget: int) -> Breach | None:
+    moving = sorted((stride, extent) for extent, stride in modes(a) if extent > 1 and stride)
+    ends = [1, *[stride * extent for stride, extent in moving]]
+    exists = all(stride >= end for (stride, _), end in zip(moving, ends, strict=False))
+    try:
+        found = on.cute_complement(a, cotarget)
+    except LayoutError as error:
+        return needless_refusal((a, cotarget), error) if exists else None
+    if not exists:
+        return None  # CuTe asserts only where the result would be empty.
+    images = table(modes(found))
+    sums = (np.unique(table(modes(a)))[:, None] + images).ravel()
+    return (
+        failed_condition((a, cotarget), np.diff(images) > 0, "ascending images")
+        or mismatch((a, cotarget), len(sums), len(np.unique(sums)))
+        or failed_condition((a, cotarget), np.array([len(images) * ends[-1] >= cotarget]), "enough copies")
+    )
+
+
+def _divide(on: Implementation, a: Layout, tile: Layout) -> Breach | None:
     pair = tile_and_complement(modes(a), modes(tile))
     exists = pair is not None and composable(modes(a), pair)
     try:
-        found = logical_divide(a, tile)
+        found = on.logical_divide(a, tile)
     except LayoutError as error:
         return needless_refusal((a, tile), error) if exists else None
     if pair is None or not exists:
@@ -79,11 +87,11 @@ def _divide(a: Layout, tile: Layout) -> Breach | None:
     )
 
 
-def _product(block: Layout, tiler: Layout) -> Breach | None:
+def _product(on: Implementation, block: Layout, tiler: Layout) -> Breach | None:
     rest = product_complement(modes(block), modes(tiler))
     exists = rest is not None and composable(rest, modes(tiler))
     try:
-        found = logical_product(block, tiler)
+        found = on.logical_product(block, tiler)
     except LayoutError as error:
         return needless_refusal((block, tiler), error) if exists else None
     if rest is None or not exists:
@@ -128,9 +136,10 @@ def _joined(parts: list[Layout]) -> Layout:
     return Layout(tuple(part.shape for part in parts), tuple(part.stride for part in parts))
 
 
-def _regrouping(split: _Split, zipped: _Split, tiled: _Split, flat: _Split) -> Callable[[Layout, Tiler], Breach | None]:
-    def breach(layout: Layout, tiler: Tiler) -> Breach | None:
+def _regrouping(kind: str) -> Callable[[Implementation, Layout, Tiler], Breach | None]:
+    def breach(on: Implementation, layout: Layout, tiler: Tiler) -> Breach | None:
         operands = (layout, tiler)
+        split, zipped, tiled, flat = (on[f"{form}_{kind}"] for form in ("logical", "zipped", "tiled", "flat"))
         try:
             firsts, rests = _gathered(split, layout, tiler)
         except LayoutError as refusal:
@@ -148,17 +157,17 @@ def _regrouping(split: _Split, zipped: _Split, tiled: _Split, flat: _Split) -> C
     return breach
 
 
-def _interleaved(block: Layout, tiler: Layout) -> Breach | None:
+def _interleaved(on: Implementation, block: Layout, tiler: Layout) -> Breach | None:
     rank = max(len(block), len(tiler))
     padded = [_joined([*each, *[Layout(1, 0)] * (rank - len(each))]) for each in (block, tiler)]
     try:
-        parts, copies = logical_product(*padded)
+        parts, copies = on.logical_product(*padded)
     except LayoutError:
         return None  # The law of logical_product checks whether it exists.
     pairs = list(zip(parts, copies, strict=True))
     return mismatch(
-        (block, tiler), _joined([_joined([a, b]) for a, b in pairs]), blocked_product(block, tiler)
-    ) or mismatch((block, tiler), _joined([_joined([b, a]) for a, b in pairs]), raked_product(block, tiler))
+        (block, tiler), _joined([_joined([a, b]) for a, b in pairs]), on.blocked_product(block, tiler)
+    ) or mismatch((block, tiler), _joined([_joined([b, a]) for a, b in pairs]), on.raked_product(block, tiler))
 
 
 LAWS = (
@@ -169,6 +178,16 @@ LAWS = (
         _PAPER + "3.4",
         ("layout", "cotarget"),
         _complement,
+        ("complement",),
+    ),
+    Law(
+        "complement by the law of CuTe",
+        "R = complement(A, m): R ascends, sums of images of A and R are distinct, size(R) times the length of A is at "
+        "least m; refused only if a stride is below the end of the modes with smaller strides",
+        "CUTLASS 4, media/docs/cpp/cute/02_layout_algebra.md, Complement",
+        ("layout", "cotarget"),
+        _cute_complement,
+        ("cute_complement",),
     ),
     Law(
         "divide is composition with a tile and its complement",
@@ -176,6 +195,7 @@ LAWS = (
         _PAPER + "3.6",
         ("layout", "inner"),
         _divide,
+        ("logical_divide",),
     ),
     Law(
         "product repeats a block without overlap",
@@ -184,13 +204,15 @@ LAWS = (
         _PAPER + "3.7",
         ("layout", "layout"),
         _product,
+        ("logical_product",),
     ),
     Law(
         "divides are regroupings",
         "zipped = ((tiles), (rests)), tiled = ((tiles), rests...), flat = (tiles..., rests...) of logical_divide",
         _PAPER + "3.6",
         ("layout", "tiler"),
-        _regrouping(logical_divide, zipped_divide, tiled_divide, flat_divide),
+        _regrouping("divide"),
+        ("logical_divide", "zipped_divide", "tiled_divide", "flat_divide"),
     ),
     Law(
         "products are regroupings",
@@ -198,7 +220,8 @@ LAWS = (
         "logical_product",
         _PAPER + "3.7",
         ("layout", "tiler"),
-        _regrouping(logical_product, zipped_product, tiled_product, flat_product),
+        _regrouping("product"),
+        ("logical_product", "zipped_product", "tiled_product", "flat_product"),
     ),
     Law(
         "blocked and raked products have the image of the product",
@@ -206,5 +229,6 @@ LAWS = (
         _PAPER + "3.7",
         ("layout", "layout"),
         _interleaved,
+        ("logical_product", "blocked_product", "raked_product"),
     ),
 )

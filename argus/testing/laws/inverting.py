@@ -8,18 +8,17 @@ from math import prod
 
 import numpy as np
 
-from argus.core.layout.common import max_common_layout
 from argus.core.layout.faults import LayoutError
-from argus.core.layout.inverse import left_inverse, nullspace, pseudo_inverse, right_inverse
 from argus.core.layout.values import Layout
+from argus.testing.laws.implementation import Implementation
 from argus.testing.laws.law import Breach, Law, failed_condition, mismatch, modes, needless_refusal, table_mismatch
 from argus.testing.laws.tabulated import Modes, images_of, layout_exists_through, layout_of_table, table
 
 _SOURCE = "Cecka 2026, CuTe layout representation and algebra, section 3.5"
 
 
-def _right(a: Layout) -> Breach | None:
-    found = right_inverse(a)
+def _right(on: Implementation, a: Layout) -> Breach | None:
+    found = on.right_inverse(a)
     images = found.table()
     inside = (images >= 0) & (images < a.size())
     indices = np.arange(found.size(), dtype=np.int64)
@@ -44,14 +43,14 @@ def longest(given: Modes) -> int:
     return best
 
 
-def _undone(*, injective: bool) -> Callable[[Layout], Breach | None]:
-    def breach(a: Layout) -> Breach | None:
+def _undone(*, injective: bool) -> Callable[[Implementation, Layout], Breach | None]:
+    def breach(on: Implementation, a: Layout) -> Breach | None:
         images = table(modes(a))
         first: dict[int, int] = {}
         for index, image in enumerate(images.tolist()):
             first.setdefault(image, index)
         try:
-            found = left_inverse(a) if injective else pseudo_inverse(a)
+            found = on.left_inverse(a) if injective else on.pseudo_inverse(a)
         except LayoutError as error:
             possible = len(first) == len(images) or not injective
             return needless_refusal((a,), error) if possible and layout_exists_through(first) else None
@@ -61,8 +60,8 @@ def _undone(*, injective: bool) -> Callable[[Layout], Breach | None]:
     return breach
 
 
-def _nullspace(a: Layout) -> Breach | None:
-    found = nullspace(a)
+def _nullspace(on: Implementation, a: Layout) -> Breach | None:
+    found = on.nullspace(a)
     images = table(modes(found))
     zero = images_of(modes(a), images)
     return (
@@ -72,8 +71,8 @@ def _nullspace(a: Layout) -> Breach | None:
     )
 
 
-def _common(a: Layout, b: Layout) -> Breach | None:
-    found = max_common_layout(a, b)
+def _common(on: Implementation, a: Layout, b: Layout) -> Breach | None:
+    found = on.max_common_layout(a, b)
     images = table(modes(found))
     indices = np.arange(len(images), dtype=np.int64)
     wrong = (
@@ -81,12 +80,12 @@ def _common(a: Layout, b: Layout) -> Breach | None:
         or table_mismatch((a, b), indices, images_of(modes(b), images))
         or failed_condition((a, b), (images >= 0) & (images < min(a.size(), b.size())), "an index of both domains")
     )
-    return wrong or mismatch((a, b), _agreed(a, b), found.size())
+    return wrong or mismatch((a, b), _agreed(on, a, b), found.size())
 
 
-def _agreed(a: Layout, b: Layout) -> int:
+def _agreed(on: Implementation, a: Layout, b: Layout) -> int:
     """Length of the longest prefix of b's right inverse that is a layout and that `a` also maps to the indices."""
-    inverse = right_inverse(b).table()
+    inverse = on.right_inverse(b).table()
     wrong = (inverse >= a.size()) | (images_of(modes(a), inverse) != np.arange(len(inverse)))
     longest_start = int(wrong.argmax()) if wrong.any() else len(inverse)
     return next(n for n in range(longest_start, 0, -1) if layout_of_table(inverse[:n].tolist()) is not None)
@@ -99,6 +98,7 @@ LAWS = (
         _SOURCE,
         ("layout",),
         _right,
+        ("right_inverse",),
     ),
     Law(
         "left inverse",
@@ -106,6 +106,7 @@ LAWS = (
         _SOURCE,
         ("layout",),
         _undone(injective=True),
+        ("left_inverse",),
     ),
     Law(
         "pseudo-inverse",
@@ -113,6 +114,7 @@ LAWS = (
         _SOURCE,
         ("layout",),
         _undone(injective=False),
+        ("pseudo_inverse",),
     ),
     Law(
         "nullspace",
@@ -120,6 +122,7 @@ LAWS = (
         _SOURCE,
         ("layout",),
         _nullspace,
+        ("nullspace",),
     ),
     Law(
         "common layout",
@@ -127,5 +130,6 @@ LAWS = (
         _SOURCE,
         ("layout", "layout"),
         _common,
+        ("max_common_layout", "right_inverse"),
     ),
 )

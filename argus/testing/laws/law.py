@@ -7,13 +7,14 @@ from typing import Literal, Union
 
 import numpy as np
 import numpy.typing as npt
-from attrs import frozen
+from attrs import field, frozen
 
 from argus.core.layout.compose import Tiler
 from argus.core.layout.faults import LayoutError
 from argus.core.layout.inttuple import IntTuple, flatten
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import Layout
+from argus.testing.laws.implementation import ARGUS, Implementation
 from argus.testing.laws.tabulated import IntArray, Modes, flat
 
 Kind = Literal["layout", "inner", "tiler", "cotarget", "count", "shape", "swizzle"]
@@ -52,15 +53,51 @@ class Breach:
 class Law:
     """A statement that is true for all operands of the given kinds.
 
-    breach: decides it for concrete operands by tables, and returns None if it holds. A refusal (LayoutError) breaks a
-    law unless an independent search confirms that no admissible result exists.
+    decide: decides it for an implementation and concrete operands by tables, and returns None if it holds. A refusal
+    (LayoutError) breaks a law unless an independent search confirms that no admissible result exists. needs: the
+    functions that it calls. `argus.testing.operands.search` looks for a breach.
     """
 
     name: str
     statement: str
     source: str
     operands: tuple[Kind, ...]
-    breach: Callable[..., Breach | None]
+    decide: Callable[..., Breach | None] = field(repr=False)
+    needs: tuple[str, ...] = ()
+
+    def check(self, implementation: Implementation, *operands: Operand) -> Breach | None:
+        """The breach of the law by an implementation at these operands, or None if it holds there.
+
+        Raises LayoutError (E814) if the implementation lacks a function that the law needs.
+        """
+        for name in self.needs:
+            _ = implementation[name]
+        try:
+            return self.decide(implementation, *operands)
+        except LayoutError as error:
+            return needless_refusal(operands, error)
+
+    def breach(self, *operands: Operand) -> Breach | None:
+        """`check` of Argus."""
+        return self.check(ARGUS, *operands)
+
+    @classmethod
+    def of(
+        cls,
+        statement: str,
+        operands: tuple[Kind, ...],
+        holds: Callable[..., bool],
+        *,
+        name: str = "",
+        needs: tuple[str, ...] = (),
+        source: str = "",
+    ) -> Law:
+        """A law of your own. holds: whether it is true, for an implementation and operands; a refusal breaks it."""
+
+        def decide(on: Implementation, *given: Operand) -> Breach | None:
+            return None if holds(on, *given) else Breach(given, None, statement, "not so")
+
+        return cls(name or statement, statement, source, operands, decide, needs)
 
 
 # -- verdicts ------------------------------------------------------------------------------------------------

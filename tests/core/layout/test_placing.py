@@ -51,12 +51,15 @@ def test_both_laws_agree_where_tiles_cover() -> None:
         assert all(answers(product).values())
 
 
-def test_the_documented_bound_may_fail_and_says_so() -> None:
+def test_documented_conditions_may_fail_and_say_so() -> None:
     placed = by_law("cute").complement(Layout(2, 4), 9)
 
     assert placed.layout == complement(Layout(2, 4), 9) == Layout((4, 2), (1, 8))
     assert not answers(placed)["bounded"]
     assert "12 > 10" in str(placed)
+    padded = by_law("cute").complement(Layout((6, 2), (2, 13)), 26)
+    assert padded.layout == Layout(2)
+    assert "reaching (cosize((A, R)) >= m): no: 25 < 26" in str(padded)
 
 
 def test_more_copies_than_the_length_has_room_for() -> None:
@@ -113,4 +116,3 @@ def test_conditions_are_those_of_the_tables(layout: Layout, data: st.DataObject)
     }
     assert answers(placed)["disjoint"]
     assert answers(placed)["ordered"]
-    assert answers(placed)["reaching"]

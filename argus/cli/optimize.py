@@ -25,6 +25,7 @@ from argus.report.command_result import Outcome
 from argus.runtime.gpu.find import find_gpu as gpu_at_hand
 from argus.search.certificates.certificate import NAME
 from argus.search.certificates.delivery import deliver
+from argus.search.certificates.family_claims import check_deliverable
 from argus.search.certificates.output_dir import EVENTS, REPORT, check_writable, staged_output
 from argus.search.document import SCHEMA, result_document
 from argus.search.evaluation.gpu import gpu_available
@@ -32,8 +33,10 @@ from argus.search.events import Started, Update
 from argus.search.interrupts import Interrupts
 from argus.search.journal import Journal
 from argus.search.loop import Limits
-from argus.search.problems.kernel_file import KernelFile, display_name
-from argus.search.problems.problem import Problem, problem_of
+from argus.search.problems.families.problem import FamilyProblem
+from argus.search.problems.families.torch_module import benchmark_name
+from argus.search.problems.kernel_file import KernelFile
+from argus.search.problems.problem import Problem, display_name, problem_of
 from argus.search.run import PlannerName, SearchResult, Settings, journal_path, optimize
 
 NOTHING, INTERRUPTED = 1, 130
@@ -45,6 +48,11 @@ _OF_MODEL = ("model", "base_url", "dollars", "tokens")
 @click.command("optimize")
 @click.argument("problem", required=False, metavar="PROBLEM")
 @click.option("--target", default="sm_90a", show_default=True, help=" or ".join(each.name for each in TARGETS))
+@click.option(
+    "--checkout",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Checkout of KernelBench, for PROBLEM kernelbench:LEVEL/NUMBER.",
+)
 @click.option("--sizes", default="", metavar="M=4096,...", help="Sizes of a PROBLEM that is a file: all of them.")
 @click.option("--budget-seconds", "seconds", type=click.FloatRange(0, min_open=True), help="Time limit of the search.")
 @click.option("--trials", type=click.IntRange(1), help="Maximum number of candidates.")
@@ -86,6 +94,7 @@ def optimize_command(
     context: click.Context,
     problem: str | None,
     target: str,
+    checkout: Path | None,
     sizes: str,
     seconds: float | None,
     trials: int | None,
@@ -108,8 +117,11 @@ def optimize_command(
 ) -> Outcome:
     """Search for the fastest proved design of PROBLEM, such as gemm:8192x8192x8192:bf16.
 
-    PROBLEM may be FILE or FILE:KERNEL, with --sizes: the file has your kernel, or family of kernels, and a function
-    `reference` whose parameters are NumPy arrays with the names of the kernel's inputs.
+    Other families are attention:4x16x4096x128:causal and rows:softmax:8192x4096. FILE:NAME is a module or function of
+    torch, for which FILE defines `get_inputs`; kernelbench:1/23 is one in the folder of --checkout.
+
+    PROBLEM may also be FILE or FILE:KERNEL, with --sizes: the file has your kernel, or family of kernels, and a
+    function `reference` whose parameters are NumPy arrays with the names of the kernel's inputs.
 
     Each candidate must pass a gate: it is traced, its invariants are proved, it is interpreted and compared with a
     float64 reference, compiled, and then checked and timed on a GPU; without a GPU its time is predicted. A rejected
@@ -127,6 +139,8 @@ def optimize_command(
         return _runs(journal or journal_path(), screen, as_json=as_json)
     if problem is None and not resume:
         raise click.UsageError("give a problem, such as gemm:4096x4096x4096:bf16, or --resume RUN")
+    if problem is not None and problem.startswith("kernelbench:"):
+        problem = benchmark_name(problem, checkout)
     limits = Limits(seconds, trials, Rule(epsilon, attempts))
     settings = Settings(planner, limits, seed, resume, journal, workers, scheduler)
     first = _first(settings) if resume else None
@@ -136,6 +150,8 @@ def optimize_command(
         on = "gpu" if first.reward == "measured" else "model"
     settings = evolve(settings, model=_model(model, base_url, dollars, tokens), gpu=_gpu(on, asked.target))
     if out is not None:
+        if isinstance(asked, FamilyProblem):
+            check_deliverable(asked)
         check_writable(out)
     with Interrupts(ending=True) as interrupts:
         found = _searched(asked, settings, interrupts, None if as_json else screen)

@@ -103,7 +103,10 @@ class Bandit:
         speed = features @ self._sampled_weights(state.memory.speed, generator)
         refused = np.clip(1 - features @ self._sampled_weights(state.memory.passing, generator), 0.0, 1.0)
         technique_credit = self._mean_credit(state, options)
-        return rank(options, speed - self.refusal * refused + self.credit * technique_credit)
+        utilities = speed - self.refusal * refused + self.credit * technique_credit
+        if not state.situation.tried:  # what is used without a search is tried first: all others have to beat it
+            utilities[[each.name == state.situation.first for each in options]] = np.inf
+        return rank(options, utilities)
 
     def _sampled_weights(self, belief: Gaussian, generator: np.random.Generator) -> Vector:
         mean = belief.mean()

@@ -67,6 +67,7 @@ class Situation:
 
     target, problem: as the user named them. features: names of a choice's features. bound: speed of light in
     microseconds. bottleneck: the resource that sets it. options: choices not tried yet. tried: observations in order.
+    first: name of the choice that is used without a search, if there is one.
     """
 
     target: str
@@ -76,6 +77,7 @@ class Situation:
     bottleneck: str
     options: tuple[Choice, ...]
     tried: tuple[Observation, ...] = ()
+    first: str = ""
 
     @property
     def best(self) -> Observation | None:

@@ -10,6 +10,7 @@ from argus.policy.experience import load_experience
 from argus.policy.knowledge import load_techniques
 from argus.search.designs.space import technique_feature
 from argus.search.designs.wave_quantisation import problem_size
+from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
 
@@ -28,13 +29,20 @@ def feature_priors(problem: Problem) -> dict[str, WeightPrior]:
         technique_feature(each.name): each.effect for each in load_techniques() if problem.target in each.targets
     }
     promised = {name: WeightPrior(each.log_mean, each.log_deviation) for name, each in effects.items()}
-    return {**OCCUPANCY_PRIORS, **promised, **load_experience(problem.target).at(_size(problem))}
+    return {**OCCUPANCY_PRIORS, **promised, **load_experience(_experience(problem)).at(_size(problem))}
+
+
+def _experience(problem: Problem) -> str:
+    """The name of the file of fitted priors."""
+    return problem.space.experience if isinstance(problem, FamilyProblem) else problem.target
 
 
 def _size(problem: Problem) -> float | None:
     match problem:
         case Gemm():
             return problem_size(problem)
+        case FamilyProblem():
+            return problem.space.size
         case KernelFile():
             return None
         case _:

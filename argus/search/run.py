@@ -14,6 +14,10 @@ import platformdirs
 from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.ir import Kernel
+from argus.core.verdict import ProgramReport, Report
+from argus.emit.artifact import Artifact
+from argus.emit.build_program import BuiltProgram, build_program
 from argus.policy.bandit import Bandit
 from argus.policy.baselines import Exhaustive, Random
 from argus.policy.knowledge import load_techniques
@@ -41,6 +45,7 @@ from argus.search.llm_loop import ModelSession
 from argus.search.loop import Limits, Search, replay_events
 from argus.search.problems.problem import Problem, problem_of
 from argus.search.problems.texts import kernel_text, local_folders, reference_text, shown_name
+from argus.search.problems.traced import Traced
 from argus.solvers.cache import Cache
 from argus.verifier.api import build, verify
 
@@ -73,10 +78,21 @@ class GateTask:
 @cache
 def _tools() -> Tools:
     return Tools(
-        lambda kernel: verify(kernel, cache=Cache()),
-        lambda kernel, folder: build(kernel, directory=folder),
+        _verified,
+        _built,
         predict_time,
     )
+
+
+def _verified(traced: Traced) -> Report | ProgramReport:
+    return verify(traced, cache=Cache())
+
+
+def _built(traced: Traced, folder: Path | None) -> Artifact | BuiltProgram:
+    if isinstance(traced, Kernel):
+        return build(traced, directory=folder)
+    place = folder or platformdirs.user_cache_path("argus") / "programs" / traced.name
+    return build_program(traced, place)
 
 
 @cache

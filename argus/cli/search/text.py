@@ -11,7 +11,7 @@ from argus.policy.bounds import Bounds
 from argus.policy.llm.budget import DEFAULT_LIMITS, Limits, Spent
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Update
-from argus.search.problems.kernel_file import display_name
+from argus.search.problems.problem import display_name
 from argus.search.run import SearchResult
 
 _FEW = 4

@@ -55,7 +55,7 @@ _TOLERANCE = 0.01
 """A difference in evenness that a better use of the L2 cache outweighs."""
 SECTION = 11
 """Heads at a time, a twelfth of the processors: rounds in a zigzag are then even for 16, 32 and 64 tiles of a head."""
-_REGISTERS = {2: (24, 240), 3: (32, 160)}
+REGISTERS = {2: (24, 240), 3: (32, 160)}
 """Registers a thread of the loading warpgroup and of those that compute, by the number of the latter."""
 
 
@@ -165,11 +165,11 @@ def attention_hopper(problem: Problem, cfg: AttentionHopper) -> None:
     if cfg.boxes:
         boxes = shared(problem.O.dtype, (cfg.warpgroups, min(cfg.boxes, width // BOX), _ROWS, BOX), swizzle=128)
     turns = Turns(cfg.warpgroups)
-    with role("load", warpgroup(0).elected, registers=_REGISTERS[cfg.warpgroups][0]):
+    with role("load", warpgroup(0).elected, registers=REGISTERS[cfg.warpgroups][0]):
         for i, h, b in tiles:
             with problem.where_seen(b, i * bm, bm):
                 _load_tile(problem, cfg, rings, (b, h, i))
-    with role("math", warpgroups(*range(1, 1 + cfg.warpgroups)), registers=_REGISTERS[cfg.warpgroups][1]) as wg:
+    with role("math", warpgroups(*range(1, 1 + cfg.warpgroups)), registers=REGISTERS[cfg.warpgroups][1]) as wg:
         own = _Warpgroup.of(problem, cfg, rings, turns, wg)
         for i, h, b in tiles:
             at = b, h, i

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
@@ -33,7 +33,7 @@ from argus.search.bench_harness.outputs import (
     sample_indices,
 )
 from argus.search.bench_harness.subject import CheckScope, Mismatch, Tensor
-from argus.search.problems.references import check_types, tolerance
+from argus.search.problems.references import NO_CONSTANTS, check_types, tolerance
 from argus.search.problems.workload import shape_of
 from argus.verifier.api import interpret
 from argus.verifier.reference import F32_ROUNDING, Contraction, claimed_contraction
@@ -60,12 +60,13 @@ class _Watch:
 
 @frozen
 class KernelOfFile:
-    """The subject of one design. kernel: as built. reference: the user's, in float64."""
+    """The subject of one design. kernel: as built. reference: in float64. constants: inputs that are numbers."""
 
     kernel: Kernel
     sizes: Sizes
     bounds: Bounds
     reference: Oracle
+    constants: Mapping[str, float] = NO_CONSTANTS
     tensors: tuple[Tensor, ...] = field(init=False)
     product: Contraction | None = field(init=False)
     _watch: _Watch = field(factory=_Watch, init=False, eq=False)
@@ -85,7 +86,11 @@ class KernelOfFile:
     def normal(self, draws: RandomInputs, sizes: Sizes) -> Case:
         shapes = self._read(sizes)
         arrays = draws.normal(list(shapes.values()))
-        return Case(sizes, dict(zip(shapes, arrays, strict=True)), statistical=True)
+        return self._with_constants(Case(sizes, dict(zip(shapes, arrays, strict=True)), statistical=True))
+
+    def _with_constants(self, case: Case) -> Case:
+        held = {name: np.full_like(case.arrays[name], value) for name, value in self.constants.items()}
+        return evolve(case, arrays={**case.arrays, **held}) if held else case
 
     def unseen(self, draws: RandomInputs, count: int) -> list[Sizes]:
         """Some of the smallest admissible sizes, then random ones; fewer if the assumptions admit few."""
@@ -99,7 +104,8 @@ class KernelOfFile:
         chosen = next(self._drawn(draws.generator()), None) or next(least) if sizes is None else sizes
         shapes = self._read(chosen)
         wide = [name for name, (shape, _) in shapes.items() if len(shape) > 1 and min(shape) > 0]
-        return dict(adversarial(draws, shapes, chosen, (wide or list(shapes))[:MOST_HOSTILE]))
+        made = adversarial(draws, shapes, chosen, (wide or list(shapes))[:MOST_HOSTILE])
+        return {name: self._with_constants(case) for name, case in made}
 
     def _read(self, sizes: Sizes) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
         pairs = zip(self.tensors, self.shapes(sizes), strict=True)

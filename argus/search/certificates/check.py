@@ -10,6 +10,7 @@ from pathlib import Path
 
 from argus.search.certificates.certificate import Certificate
 from argus.search.certificates.check_code import check_build, check_files, rebuild
+from argus.search.certificates.check_family import family_subject
 from argus.search.certificates.check_file import file_subject
 from argus.search.certificates.check_product import product_subject
 from argus.search.certificates.check_result import Check, check_equal, failed, passed, unchecked
@@ -22,6 +23,7 @@ from argus.search.certificates.check_steps import (
 )
 from argus.search.certificates.check_times import check_baseline, check_claimed_time
 from argus.search.certificates.file_claims import parse_name
+from argus.search.problems.families.problem import is_family
 
 _MEANS = CheckOptions()
 
@@ -33,7 +35,10 @@ def check_certificate(claimed: Certificate, folder: Path, means: CheckOptions = 
     """
     of_file = parse_name(claimed.problem.name)
     yield from check_files(claimed, folder, of_file=of_file is not None)
-    subject = product_subject(claimed) if of_file is None else file_subject(claimed, folder, of_file)
+    if of_file is not None:
+        subject = file_subject(claimed, folder, of_file)
+    else:
+        subject = (family_subject if is_family(claimed.problem.name) else product_subject)(claimed)
     if isinstance(subject, Check):
         yield subject
         return

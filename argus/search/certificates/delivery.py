@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import cast
+from typing import assert_never, cast
 
 from attrs import frozen
 
@@ -15,7 +15,7 @@ from argus.core.serde import read
 from argus.emit.artifact import Artifact
 from argus.emit.build import build
 from argus.emit.hip.toolchain import write_files
-from argus.search.certificates import certificate, claims, file_claims, product_claims
+from argus.search.certificates import certificate, claims, family_claims, file_claims, product_claims
 from argus.search.certificates.certificate import (
     Baseline,
     Certificate,
@@ -26,9 +26,11 @@ from argus.search.certificates.certificate import (
     Role,
     certificate_text,
 )
-from argus.search.certificates.load_script import file_loader, loader
+from argus.search.certificates.load_script import family_loader, file_loader, loader
 from argus.search.evaluation.judgement import Judgement
+from argus.search.evaluation.numerics import SEEDS
 from argus.search.evaluation.reward import resources
+from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.kernel_file import KernelFile, digest_of
 from argus.search.problems.llm_kernels import trace_candidate
 from argus.search.problems.problem import Gemm
@@ -59,10 +61,9 @@ def deliver(found: SearchResult, folder: Path, *, device: str = "", solver: str 
     if best is None or best.microseconds is None:
         message = f"run {found.run} has no design to deliver: no candidate has passed the gate"
         raise ArgusError(Diagnostic("E932", "error", message, help=f"continue with --resume {found.run}"))
-    text = found.text
-    document = claims.kernel_document(trace_candidate(text, asked) if text else asked.kernel(best.name))
+    document = claims.kernel_document(_kernel(found, best))
     kernel = cast(Kernel, read(document)[0])
-    said = _product_claims(asked, found, best) if isinstance(asked, Gemm) else _file_claims(asked, found, best)
+    said = _claims(found, best)
     report = verify(kernel, solver=solver, cache=Cache())
     artifact = build(kernel, directory=folder, lines=False)  # line directives would contain the folder's path
     script = said.script(kernel, artifact.description.stem, asked.sizes)
@@ -97,6 +98,16 @@ def deliver(found: SearchResult, folder: Path, *, device: str = "", solver: str 
     return Delivery(folder, claimed, artifact)
 
 
+def _kernel(found: SearchResult, best: Judgement) -> Kernel:
+    """The best kernel. Raises ArgusError (E932) for a program of several launches."""
+    asked = found.problem
+    made = trace_candidate(found.text, asked) if found.text else asked.kernel(best.name)
+    if not isinstance(made, Kernel):
+        message = f"`{best.name}` is a program of several launches, which has no certificate yet"
+        raise ArgusError(Diagnostic("E932", "error", message, help="leave --out out"))
+    return made
+
+
 @frozen
 class _ProblemClaims:
     """Claims and files that depend on the kind of problem. files: further delivered files by name."""
@@ -107,6 +118,31 @@ class _ProblemClaims:
     numbers: Callable[[Kernel], Numbers]
     script: Callable[[Kernel, str, Mapping[str, int]], str]
     files: Mapping[str, str | bytes]
+
+
+def _claims(found: SearchResult, best: Judgement) -> _ProblemClaims:
+    match found.problem:
+        case Gemm() as asked:
+            return _product_claims(asked, found, best)
+        case FamilyProblem() as asked:
+            return _family_claims(asked, found, best)
+        case KernelFile() as asked:
+            return _file_claims(asked, found, best)
+        case _:
+            assert_never(found.problem)
+
+
+def _family_claims(asked: FamilyProblem, found: SearchResult, best: Judgement) -> _ProblemClaims:
+    """Raises ArgusError (E932) for a torch module."""
+    family_claims.check_deliverable(asked)
+    return _ProblemClaims(
+        family_claims.problem(asked),
+        family_claims.design(asked, best.name, found.text),
+        family_claims.baseline(asked, _comparable_times(found, best)),
+        lambda kernel: family_claims.numbers(family_claims.runs(kernel, asked, SEEDS)),
+        lambda kernel, stem, _sizes: family_loader(kernel, stem, asked),
+        {},
+    )
 
 
 def _product_claims(asked: Gemm, found: SearchResult, best: Judgement) -> _ProblemClaims:

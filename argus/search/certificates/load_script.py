@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from argus.core.ir import Kernel
 from argus.interp.memory.loading import inputs, outputs
 from argus.search.certificates.file_claims import small_sizes
+from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.workload import shape_of, size_sources
 
 _TYPES = {
@@ -200,6 +201,34 @@ def file_loader(kernel: Kernel, stem: str, sizes: Mapping[str, int], problem: st
     used = sizes if cuda else small_sizes(kernel, sizes)
     template = _assembled(_TORCH, _FILE_ON_GPU, of_file=True) if cuda else _assembled(_NUMPY, _FILE, of_file=True)
     return _filled(template, kernel, stem, used, problem)
+
+
+def family_loader(kernel: Kernel, stem: str, problem: FamilyProblem) -> str:
+    """The script of a kernel of a family, whose name has the reference."""
+    cuda = kernel.target.name == "sm_90a"
+    used = problem.sizes if cuda else small_sizes(kernel, problem.sizes)
+    template = _assembled(_TORCH, _FILE_ON_GPU, of_file=True) if cuda else _assembled(_NUMPY, _FILE, of_file=True)
+    for old, new in _OF_FAMILY.items():
+        template = template.replace(old, new)
+    constants = _literal((name, repr(value)) for name, value in problem.constants.items())
+    return _filled(template, kernel, stem, used, str(problem)).replace("@CONSTANTS@", constants)
+
+
+_OF_FAMILY = {
+    "import runpy\n": "",
+    'reference = runpy.run_path(str(Path(__file__).with_name("{problem}")))["reference"]': (
+        'reference = family_problem("{problem}", "{target}").reference'
+    ),
+    "from argus.runtime.sandbox.user_reference import call_reference, reference_outputs\n": (
+        "from argus.runtime.sandbox.user_reference import call_reference, reference_outputs\n"
+        "from argus.search.problems.families.problem import family_problem\n"
+    ),
+    "OUTPUTS = {outputs}\n": 'OUTPUTS = {outputs}\nCONSTANTS = @CONSTANTS@\n"""Inputs that are numbers."""\n',
+    "    inputs = {{name:": (
+        "    for name, value in CONSTANTS.items():\n        given[name][...] = value\n    inputs = {{name:"
+    ),
+}
+"""What differs in the script of a user's file."""
 
 
 def _assembled(template: str, main: str, *, of_file: bool = False) -> str:

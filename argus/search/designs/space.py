@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import log2
-from typing import Any, assert_never, cast
+from typing import assert_never
 
-import attrs
 from attrs import frozen
 
 from argus.kernels.gemm import Config
@@ -14,6 +13,8 @@ from argus.kernels.row_alignment import admits_rows
 from argus.policy.bandit import CONSTANT
 from argus.policy.planner import Choice, Situation, Step
 from argus.search.designs.wave_quantisation import occupancy_features
+from argus.search.problems.families.problem import FamilyProblem
+from argus.search.problems.families.space import FamilyDesign, Knobs, knobs_of
 from argus.search.problems.kernel_file import KernelFile, Variant
 from argus.search.problems.problem import Gemm, Problem
 from argus.search.techniques import TRANSFORMATIONS
@@ -27,7 +28,7 @@ class DescribedDesign:
     name: str
     techniques: tuple[Step, ...]
     numbers: Mapping[str, float]
-    knobs: tuple[tuple[str, int | bool | str], ...]
+    knobs: Knobs
 
 
 def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
@@ -35,6 +36,8 @@ def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
     match problem:
         case Gemm():
             described = _family_designs(problem, names)
+        case FamilyProblem():
+            described = [_made_design(each) for each in problem.admissible() if not names or each.name in names]
         case KernelFile():
             described = [_file_design(each) for name, each in problem.variants.items() if not names or name in names]
         case _:
@@ -46,7 +49,8 @@ def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
         for each in described
     )
     bounds = problem.bounds
-    return Situation(problem.target, str(problem), features, bounds.light, bounds.bottleneck, options)
+    first = problem.space.usual if isinstance(problem, FamilyProblem) else ""
+    return Situation(problem.target, str(problem), features, bounds.light, bounds.bottleneck, options, first=first)
 
 
 def _file_design(variant: Variant) -> DescribedDesign:
@@ -55,6 +59,12 @@ def _file_design(variant: Variant) -> DescribedDesign:
     numbers = {CONSTANT: 1.0, f"kernel {variant.base}": 1.0, **has}
     done = "+".join(f"{step.technique} {step.change}".strip() for step in variant.steps)
     return DescribedDesign(variant.name, variant.steps, numbers, (("kernel", variant.base), ("rewritten", done)))
+
+
+def _made_design(made: FamilyDesign) -> DescribedDesign:
+    """A design of another family: features are its knobs, and how it fits the problem."""
+    kind = {f"kind {made.knobs[0][1]}": 1.0}
+    return DescribedDesign(made.name, (), {CONSTANT: 1.0, **kind, **_settings(made.knobs), **made.numbers}, made.knobs)
 
 
 def _family_designs(problem: Gemm, names: tuple[str, ...]) -> list[DescribedDesign]:
@@ -98,21 +108,7 @@ def _change(before: Config, after: Config) -> str:
     return ", ".join(f"{name} {old[name]} -> {new[name]}" for name in new if name in old and old[name] != new[name])
 
 
-def knobs_of(config: Config) -> tuple[tuple[str, int | bool | str], ...]:
-    """All fields of a configuration as (name, value), tuples as text; the first is the kind of schedule."""
-    kind = cast("type[Any]", type(config))
-    fields = [(each.name, getattr(config, each.name)) for each in attrs.fields(kind)]
-    return (
-        ("kind", kind.__name__),
-        *((name, _plain(value)) for name, value in fields),
-    )
-
-
-def _plain(value: object) -> int | bool | str:
-    return value if isinstance(value, int) else str(value).strip("(),").replace(", ", "x")
-
-
-def _settings(knobs: tuple[tuple[str, int | bool | str], ...]) -> dict[str, float]:
+def _settings(knobs: Knobs) -> dict[str, float]:
     """Encode knobs as features: a bool as 0 or 1, a number as its logarithm and its square, a text as an indicator."""
     found: dict[str, float] = {}
     for name, value in knobs[1:]:

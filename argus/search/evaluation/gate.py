@@ -9,29 +9,29 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from attrs import define, evolve, frozen
 
 from argus.core.cost.addressing import NotModelledError
 from argus.core.cost.predict import Prediction
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.index_text import show
-from argus.core.ir import Kernel
-from argus.core.verdict import Proved, Refuted, Report
+from argus.core.ir import Kernel, Program
+from argus.core.verdict import ProgramReport, Proved, Refuted, Report
 from argus.emit.artifact import Artifact
+from argus.emit.build_program import BuiltProgram
 from argus.emit.resources import compiled_from_report
-from argus.interp.search.search import assumed, holds
 from argus.policy.bounds import Bounds, Impossible, check_time
 from argus.policy.planner import Outcome
 from argus.report.json_document import report_json
 from argus.search.bench_harness.verdict import Caught, Passed, Verdict
 from argus.search.evaluation.judgement import Judgement, Stage
 from argus.search.evaluation.numerics import disagreement
-from argus.search.evaluation.reward import Predict, resources
+from argus.search.evaluation.reward import Predict, resources_of
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.llm_kernels import trace_candidate, unproved_part
-from argus.search.problems.problem import Gemm, Problem
+from argus.search.problems.problem import Gemm, Problem, display_name
+from argus.search.problems.traced import Traced, admits, assumptions_text, kernels_of
 from argus.verifier.rejections import rendered
 
 _BUDGETS = "I22"
@@ -56,12 +56,12 @@ class DeviceTools(Protocol):
 class Tools:
     """Dependencies of the gate, replaceable in tests.
 
-    verify: with replay of counterexamples. build: into a folder. device: the GPU; without one, `predict` gives the
-    times. folder: for code; None for the user's cache.
+    verify: of a kernel or program, with replay of counterexamples. build: into a folder. device: the GPU; without one,
+    `predict` gives the times. folder: for code; None for the user's cache.
     """
 
-    verify: Callable[[Kernel], Report]
-    build: Callable[[Kernel, Path | None], Artifact]
+    verify: Callable[[Traced], Report | ProgramReport]
+    build: Callable[[Any, Path | None], Artifact | BuiltProgram]
     predict: Predict
     device: DeviceTools | None = None
     folder: Path | None = None
@@ -120,27 +120,31 @@ def evaluate(
 def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tools: Tools) -> None:
     with passage.through("parse"), _candidate_faults("ill-formed", "E0", "E1", "E2", "E5", "E903", "E907", "E94"):
         kernel = trace_candidate(text, problem) if text else problem.kernel(name)
-        if not holds(kernel, assumed(kernel), problem.sizes):
-            raise _Rejected("ill-formed", f"`{kernel.name}` is not for {problem}: it assumes {show(assumed(kernel))}")
+        if not admits(kernel, problem.sizes):
+            told = f"`{kernel.name}` is not for {display_name(str(problem))}: it assumes {assumptions_text(kernel)}"
+            raise _Rejected("ill-formed", told)
     with passage.through("invariants"):
         passage.judgement = evolve(passage.judgement, notes=problem.notes)
-        _check_report(tools.verify(kernel), kernel if text and isinstance(problem, Gemm) else None)
+        written = kernel if text and isinstance(problem, Gemm) and isinstance(kernel, Kernel) else None
+        _check_report(tools.verify(kernel), written)
     with passage.through("interpreter"):
         found = disagreement(problem, kernel)
         if found:
             raise _Rejected("wrong", found)
     with passage.through("compile"), _candidate_faults("not compiled", "E304", "E307", "E5"):
         artifact = tools.build(kernel, tools.folder)
-    passage.judgement = evolve(passage.judgement, resources=resources(artifact), place=str(artifact.description))
+    passage.judgement = evolve(passage.judgement, resources=resources_of(artifact), place=str(artifact.description))
     if tools.device is None:
         with passage.through("timing"):
-            found = tools.predict(kernel, problem.sizes, compiled_from_report(artifact.report))
+            found = _predicted(kernel, artifact, problem, tools.predict)
         passage.judgement = evolve(
-            _explained(passage.judgement, found),
-            microseconds=found.microseconds,
-            notes=(*problem.notes, *found.notes),
+            _explained(passage.judgement, max(found, key=lambda each: each.microseconds)),
+            microseconds=sum(each.microseconds for each in found),
+            notes=(*problem.notes, *dict.fromkeys(note for each in found for note in each.notes)),
         )
         return
+    if isinstance(kernel, Program) or isinstance(artifact, BuiltProgram):
+        raise _Rejected("not compiled", "programs of several launches are not timed on a GPU here: use --on model")
     with passage.through("device"), _candidate_faults("lost", *_DEVICE):
         wrong = tools.device.disagreement(problem, kernel, artifact)
         if wrong is not None:
@@ -165,22 +169,40 @@ def _explained(judgement: Judgement, found: Prediction) -> Judgement:
     return evolve(judgement, breakdown=dict(found.parts), limiting="; ".join(parts))
 
 
-def _check_report(report: Report, written: Kernel | None) -> None:
+def _predicted(
+    kernel: Traced, artifact: Artifact | BuiltProgram, problem: Problem, predict: Predict
+) -> list[Prediction]:
+    """The prediction of each launch; one follows the other."""
+    built = artifact.kernels if isinstance(artifact, BuiltProgram) else (artifact,)
+    return [
+        predict(each, problem.sizes, compiled_from_report(made.report))
+        for each, made in zip(kernels_of(kernel), built, strict=True)
+    ]
+
+
+def _check_report(report: Report | ProgramReport, written: Kernel | None) -> None:
     """Raises _Rejected unless proved. written: a kernel from source text, whose claims may be too weak."""
     match report.verdict:
         case Proved() as verdict if written is not None and unproved_part(verdict, written, written=True):
             raise _Rejected("unknown", unproved_part(verdict, written, written=True))
-        case Proved() if not report.uncovered:
-            return
         case Proved():
-            raise _Rejected("unknown", f"no claim covers {', '.join(report.uncovered)}")
+            if isinstance(report, Report) and report.uncovered:
+                raise _Rejected("unknown", f"no claim covers {', '.join(report.uncovered)}")
         case Refuted(counterexample):
             outcome: Outcome = "over limits" if counterexample.code == _BUDGETS else "refuted"
-            why = f"{counterexample.code}: {counterexample.message}"
-            raise _Rejected(outcome, why, _counterexample(report), report.diagnostics)
+            why, blamed = f"{counterexample.code}: {counterexample.message}", _blamed(report)
+            raise _Rejected(outcome, why, _counterexample(blamed), blamed.diagnostics)
         case _:
-            why = report.diagnostics[0].primary.text if report.diagnostics else "not decided"
-            raise _Rejected("unknown", why, diagnostics=report.diagnostics)
+            told = _blamed(report).diagnostics
+            raise _Rejected("unknown", told[0].primary.text if told else "not decided", diagnostics=told)
+
+
+def _blamed(report: Report | ProgramReport) -> Report:
+    """The report of the kernel, or of the launch that decides the verdict of a program."""
+    if isinstance(report, Report):
+        return report
+    kind = type(report.verdict)
+    return next((each for each in report.launches if isinstance(each.verdict, kind)), report.launches[0])
 
 
 def _counterexample(report: Report) -> Mapping[str, object] | None:

@@ -24,6 +24,7 @@ from argus.search.bench_harness.products import Product
 from argus.search.bench_harness.session import session
 from argus.search.bench_harness.subject import Subject
 from argus.search.bench_harness.verdict import Caught, Plan, Verdict
+from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
 from argus.search.problems.workload import size_sources
@@ -155,6 +156,14 @@ class Job:
         match self.problem:
             case Gemm():
                 return Product(self.problem)
+            case FamilyProblem():
+                return KernelOfFile(
+                    self.kernel,
+                    self.problem.sizes,
+                    self.problem.bounds,
+                    self.problem.reference,
+                    self.problem.constants,
+                )
             case KernelFile():
                 return KernelOfFile(
                     self.kernel, self.problem.sizes, self.problem.bounds_of(self.kernel), self.problem.reference
@@ -171,7 +180,7 @@ class Job:
 
 def job_of(problem: Problem, kernel: Kernel, path: Path) -> Job:
     """path: description file of the built kernel."""
-    plain = json.dumps(write([kernel])) if isinstance(problem, KernelFile) else ""
+    plain = "" if isinstance(problem, Gemm) else json.dumps(write([kernel]))
     return Job(problem, str(path), plain)
 
 

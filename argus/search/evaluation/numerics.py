@@ -11,9 +11,11 @@ from ml_dtypes import bfloat16
 from argus.core.index_text import show
 from argus.core.ir import Kernel
 from argus.interp.search.search import assumed, holds
+from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
 from argus.search.problems.references import find_difference
+from argus.search.problems.traced import Traced
 from argus.verifier.api import interpret
 from argus.verifier.reference import Comparison, bound_of_sums, compare, rounding_of
 
@@ -42,14 +44,17 @@ def admissible(kernel: Kernel, extents: Sequence[tuple[int, int, int]]) -> tuple
     return tuple(each for each in extents if holds(kernel, condition, dict(zip("MNK", each, strict=True))))
 
 
-def disagreement(problem: Problem, kernel: Kernel) -> str:
+def disagreement(problem: Problem, kernel: Traced) -> str:
     """Describe where the interpreter differs from the float64 reference by more than rounding; empty if nowhere.
 
     Raises ArgusError (E903) for an unusable reference of the user.
     """
     match problem:
         case Gemm():
+            assert isinstance(kernel, Kernel)
             return _product_disagreement(kernel)
+        case FamilyProblem():
+            return find_difference(problem.reference, kernel, SEEDS, problem.constants)
         case KernelFile():
             return find_difference(problem.reference, kernel, SEEDS)
         case _:

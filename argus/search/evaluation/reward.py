@@ -10,9 +10,19 @@ from argus.core.cost.occupancy import Compiled
 from argus.core.cost.predict import Prediction
 from argus.core.ir import Kernel
 from argus.emit.artifact import Artifact
+from argus.emit.build_program import BuiltProgram
 
 Predict = Callable[[Kernel, Mapping[str, int], Compiled], Prediction]
 """Predicts the time of a kernel at sizes, given the compiler's resource report."""
+
+
+def resources_of(built: Artifact | BuiltProgram) -> dict[str, float]:
+    """Those of a kernel; of a program the most of any launch."""
+    found: dict[str, float] = {}
+    for each in built.kernels if isinstance(built, BuiltProgram) else (built,):
+        for name, value in resources(each).items():
+            found[name] = max(value, found.get(name, 0.0))
+    return found
 
 
 def resources(artifact: Artifact) -> dict[str, float]:

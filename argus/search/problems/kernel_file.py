@@ -16,7 +16,7 @@ from attrs import evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.index_text import show
-from argus.core.ir import Assert, Kernel, walk
+from argus.core.ir import Assert, Kernel, Program, walk
 from argus.core.ir.pretty import pretty
 from argus.interp.search.search import assumed, holds
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
@@ -123,10 +123,10 @@ def is_journal_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def display_name(text: str) -> str:
-    """The name of a problem for display: without digest and folder for a file, unchanged for others."""
+def short_name(text: str) -> str | None:
+    """The name of a file's problem for display, without digest and folder; None for another one."""
     found = _NAME.fullmatch(text)
-    return f"{Path(found[3]).name} at {found[2]}" if found is not None else text
+    return f"{Path(found[3]).name} at {found[2]}" if found is not None else None
 
 
 def problem_from_journal(text: str, target: str) -> KernelFile:
@@ -191,7 +191,7 @@ def _check_same_parameters(what: str, kernels: list[Kernel]) -> None:
         )
 
 
-def signature(kernel: Kernel) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+def signature(kernel: Kernel | Program) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     """Names, element types and shapes of a kernel's parameters."""
     return tuple((each.name, each.dtype.name, tuple(map(show, each.shape))) for each in kernel.parameters)
 

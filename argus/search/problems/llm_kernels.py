@@ -5,9 +5,10 @@ from __future__ import annotations
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import bf16
 from argus.core.index_text import show
-from argus.core.ir import Kernel, Tag, walk
+from argus.core.ir import Kernel, Program, Tag, walk
 from argus.core.verdict import Proved
 from argus.runtime.sandbox import Refused, trace_text
+from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.kernel_file import KernelFile, signature
 from argus.search.problems.problem import Problem
 from argus.verifier.reference import claimed_contraction
@@ -34,8 +35,8 @@ def check_parameters(kernel: Kernel, problem: Problem) -> Kernel:
     """Return the kernel. Raises ArgusError (E907) if it is for another target or has other parameters."""
     if kernel.target.name != problem.target:
         raise _wrong_kernel(f"`{kernel.name}` is for {kernel.target}, expected {problem.target}")
-    if isinstance(problem, KernelFile):
-        expected = signature(next(iter(problem.variants.values())).kernel)
+    if isinstance(problem, KernelFile | FamilyProblem):
+        expected = signature(_first(problem))
         if signature(kernel) != expected:
             found, wanted = _format_parameters(signature(kernel)), _format_parameters(expected)
             raise _wrong_kernel(f"`{kernel.name}` takes {found}, expected {wanted}")
@@ -46,6 +47,13 @@ def check_parameters(kernel: Kernel, problem: Problem) -> Kernel:
         said = ", ".join(f"{each.name} {shapes[each.name]} {each.dtype.name}" for each in kernel.parameters)
         raise _wrong_kernel(f"`{kernel.name}` takes {said}, expected A (M, K), B (N, K) and C (M, N) of bf16, in order")
     return kernel
+
+
+def _first(problem: KernelFile | FamilyProblem) -> Kernel | Program:
+    """A kernel of the problem, whose parameters all have."""
+    if isinstance(problem, FamilyProblem):
+        return problem.kernel(problem.space.usual)
+    return next(iter(problem.variants.values())).kernel
 
 
 def unproved_part(verdict: Proved, kernel: Kernel, *, written: bool) -> str:

@@ -1,4 +1,4 @@
-"""Problems of the search, as a user names them: a GEMM with its extents, or a kernel file."""
+"""Problems of the search, as a user names them: a GEMM or another family with its extents, or a kernel file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from argus.core.target import TARGETS
 from argus.kernels.gemm import Config, configuration, gemm
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.policy.bounds import gemm as gemm_work
-from argus.search.problems.kernel_file import KernelFile, file_problem, is_journal_name, problem_from_journal
+from argus.search.problems.families.problem import FORMS, FamilyProblem, family_problem, is_family
+from argus.search.problems.families.torch_module import display, is_torch_file, torch_name
+from argus.search.problems.kernel_file import (
+    KernelFile,
+    file_problem,
+    is_journal_name,
+    problem_from_journal,
+    short_name,
+)
 
 _GEMM = re.compile(r"gemm:([1-9]\d{0,8})[x×]([1-9]\d{0,8})[x×]([1-9]\d{0,8})(?::(\w+))?")
 DTYPES = ("bf16",)
@@ -65,22 +73,33 @@ class Gemm:
         return f"gemm:{self.m}x{self.n}x{self.k}:{self.dtype}"
 
 
-Problem = Gemm | KernelFile
+Problem = Gemm | FamilyProblem | KernelFile
 
 
 def problem_of(text: str, target: str, sizes: str = "") -> Problem:
-    """Parse a problem name of a user or a journal: `gemm:MxNxK:DTYPE`, or FILE or FILE:KERNEL at sizes.
+    """Parse a problem name of a user or a journal: `gemm:MxNxK:DTYPE`, that of another family, or a file at sizes.
 
     Raises ArgusError: E903, and the errors of `file_problem`.
     """
     if is_journal_name(text):
         return problem_from_journal(text, target)
-    if text.partition(":")[0] != "gemm" and (sizes or _is_file(text)):
+    if not sizes and not is_family(text) and is_torch_file(text):
+        return family_problem(torch_name(text), target)
+    if not _is_of_family(text) and (sizes or _is_file(text)):
         return file_problem(text, sizes, target)
     if sizes:
         message = f"the name `{text}` already contains the sizes"
         raise ArgusError(Diagnostic("E903", "error", message, help="leave --sizes out"))
-    return gemm_of(text, target)
+    return family_problem(text, target) if is_family(text) else gemm_of(text, target)
+
+
+def display_name(text: str) -> str:
+    """The name of a problem for display: without digest and folder for a file, unchanged for others."""
+    return short_name(text) or display(text) or text
+
+
+def _is_of_family(text: str) -> bool:
+    return text.partition(":")[0] == "gemm" or is_family(text)
 
 
 def _is_file(text: str) -> bool:
@@ -96,7 +115,8 @@ def gemm_of(text: str, target: str) -> Gemm:
     match = _GEMM.fullmatch(text)
     if match is None:
         message = f"`{text}` is not a problem, expected gemm:MxNxK, gemm:MxNxK:DTYPE or a kernel file"
-        raise ArgusError(Diagnostic("E903", "error", message, help="for example gemm:8192x8192x8192:bf16"))
+        others = "; other families: " + ", ".join(FORMS)
+        raise ArgusError(Diagnostic("E903", "error", message, help="for example gemm:8192x8192x8192:bf16" + others))
     m, n, k = map(int, match.groups()[:3])
     dtype = match[4] or DTYPES[0]
     if dtype not in DTYPES:

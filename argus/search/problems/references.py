@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,11 +13,8 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import DType
-from argus.core.ir import Kernel
-from argus.interp.memory.loading import inputs
-from argus.interp.search.search import sizes_in_order
 from argus.runtime.sandbox.user_reference import REFERENCE, Exact, Oracle, call_reference, reference_outputs
-from argus.search.problems.workload import shape_of
+from argus.search.problems.traced import Traced, read_names, shape_at, small_sizes
 from argus.verifier.api import interpret
 from argus.verifier.reference import F32_ROUNDING, INTERPRETED, Comparison, compare
 
@@ -26,6 +24,7 @@ TOLERANCE = (
     " the coarsest type of the parameters and s the largest size: roundings of intermediate results, and of sums in"
     " float32"
 )
+NO_CONSTANTS: Mapping[str, float] = MappingProxyType({})
 _OF_THE_FIRST = 24
 _SIZES = 2
 """Number of size assignments per seed, out of the cheapest admissible ones."""
@@ -52,13 +51,17 @@ class Trial:
         return f"{', '.join(f'{name}={extent}' for name, extent in self.sizes.items())}, seed {self.seed}"
 
 
-def find_difference(reference: Oracle, kernel: Kernel, seeds: Sequence[int]) -> str:
+def find_difference(
+    reference: Oracle, kernel: Traced, seeds: Sequence[int], constants: Mapping[str, float] = NO_CONSTANTS
+) -> str:
     """Describe where the kernel's outputs differ from the reference's by more than rounding; empty if nowhere.
+
+    constants: inputs that are numbers and not data, with their values.
 
     Raises ArgusError (E903) if the reference raises or returns anything but the outputs, and for integer inputs, whose
     valid values are unknown.
     """
-    for trial in random_trials(kernel, seeds):
+    for trial in random_trials(kernel, seeds, constants):
         for name, found in compare_outputs(kernel, trial, call_reference(reference, trial.given)):
             if not found.right:
                 return (
@@ -68,31 +71,35 @@ def find_difference(reference: Oracle, kernel: Kernel, seeds: Sequence[int]) -> 
     return ""
 
 
-def random_trials(kernel: Kernel, seeds: Sequence[int]) -> Iterator[Trial]:
+def random_trials(
+    kernel: Traced, seeds: Sequence[int], constants: Mapping[str, float] = NO_CONSTANTS
+) -> Iterator[Trial]:
     """Trials at randomly chosen small sizes with normal numbers. Raises ArgusError (E903)."""
     check_types(kernel)
-    read = tuple(each.name for each in inputs(kernel))
+    read = read_names(kernel)
     for seed in seeds:
-        known = list(islice(sizes_in_order(kernel), _OF_THE_FIRST))
+        known = list(islice(small_sizes(kernel), _OF_THE_FIRST))
         chosen = np.random.default_rng(seed).permutation(len(known))[:_SIZES]
         for sizes in (known[int(number)] for number in chosen):
             generator = np.random.default_rng([seed, *sizes.values()])
             arrays: dict[str, Array] = {}
             for each in kernel.parameters:
-                shape = shape_of(each, kernel, sizes)
+                shape = shape_at(each, kernel, sizes)
                 values = generator.standard_normal(shape) if each.name in read else np.full(shape, np.nan)
+                if each.name in constants:
+                    values = np.full(shape, constants[each.name])
                 arrays[each.name] = values.astype(each.dtype.numpy)
             yield Trial(sizes, seed, arrays, read)
 
 
-def check_types(kernel: Kernel) -> None:
+def check_types(kernel: Traced) -> None:
     """Raises ArgusError (E903) for a parameter that is not floating-point."""
     for each in kernel.parameters:
         if each.dtype.name not in _MANTISSA:
             _refuse(f"`{each.name}` is of {each.dtype.name}", "random inputs need floating-point parameters")
 
 
-def compare_outputs(kernel: Kernel, trial: Trial, expected: object) -> Iterator[tuple[str, Comparison]]:
+def compare_outputs(kernel: Traced, trial: Trial, expected: object) -> Iterator[tuple[str, Comparison]]:
     """Interpret the kernel and compare each output with the reference's. Raises ArgusError (E903)."""
     made = interpret(kernel, *trial.arrays.values(), tags=False)
     wanted = reference_outputs(expected, {name: array.shape for name, array in made.items()})
@@ -101,7 +108,7 @@ def compare_outputs(kernel: Kernel, trial: Trial, expected: object) -> Iterator[
         yield name, compare(array.astype(np.float64), wanted[name], bound, REFERENCE)
 
 
-def tolerance(expected: Exact, kernel: Kernel, sizes: Mapping[str, int]) -> Exact:
+def tolerance(expected: Exact, kernel: Traced, sizes: Mapping[str, int]) -> Exact:
     """The error bound `TOLERANCE` of each element; it allows for unknown roundings of intermediate results."""
     largest = float(np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected)))
     coarsest = max(rounding(each.dtype) for each in kernel.parameters)

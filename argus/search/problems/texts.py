@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import assert_never
 
 import argus
-from argus.kernels.gemm import Config
 from argus.policy.planner import Choice
 from argus.report.sources import read_source
 from argus.runtime.sandbox.user_reference import REFERENCE
-from argus.search.problems.kernel_file import KernelFile, display_name, signature
-from argus.search.problems.problem import Gemm, Problem
+from argus.search.problems.families.problem import FamilyProblem
+from argus.search.problems.kernel_file import KernelFile, signature
+from argus.search.problems.problem import Gemm, Problem, display_name
 
 _PRODUCT = """\
 C[m, n] = bf16(sum over k of A[m, k] * B[n, k]), sums in f32
@@ -36,6 +36,8 @@ def kernel_text(problem: Problem, choice: Choice) -> str:
     match problem:
         case Gemm():
             return _schedule_text(problem.config(choice.name), choice)
+        case FamilyProblem():
+            return _schedule_text(problem.design(choice.name).config, choice)
         case KernelFile():
             made = problem.variants.get(choice.name)
             base, steps = ("", ()) if made is None else (made.base, made.steps)
@@ -45,7 +47,7 @@ def kernel_text(problem: Problem, choice: Choice) -> str:
             assert_never(problem)
 
 
-def _schedule_text(config: Config, choice: Choice) -> str:
+def _schedule_text(config: object, choice: Choice) -> str:
     """The module of the design's schedule without its imports, under its parameters."""
     head = f"# {choice.name}: this schedule with cfg = {config!r}"
     return f"{head}\n{_without_imports(inspect.getsource(sys.modules[type(config).__module__]))}"
@@ -69,6 +71,11 @@ def reference_text(problem: Problem) -> str:
     match problem:
         case Gemm(m, n, k, dtype):
             return _PRODUCT.format(m=m, n=n, k=k, dtype=dtype)
+        case FamilyProblem():
+            traced = problem.kernel(problem.space.usual)
+            shapes = "\n".join(f"{name} ({', '.join(shape)}) of {dtype}" for name, dtype, shape in signature(traced))
+            sizes = ", ".join(f"{name}={extent}" for name, extent in problem.sizes.items())
+            return f"{shapes}\n{sizes}\n{problem.space.told}"
         case KernelFile():
             first = next(iter(problem.variants.values())).kernel
             shapes = "\n".join(f"{name} ({', '.join(shape)}) of {dtype}" for name, dtype, shape in signature(first))

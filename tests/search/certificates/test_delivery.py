@@ -12,7 +12,7 @@ from attrs import evolve
 from argus.core.diagnostic import ArgusError
 from argus.search.certificates.delivery import deliver
 from argus.search.certificates.load_script import loader
-from argus.search.problems.problem import problem_of
+from argus.search.problems.problem import gemm_of
 from tests.search.certificates.deliveries import DESIGNS, claimed, delivery, found
 
 ROOT = Path(__file__).parents[3]
@@ -81,7 +81,7 @@ def complaints(script: Path) -> str:
     ],
 )
 def test_the_loader_of_a_long_name_keeps_them_too(target: str, design: str, tmp_path: Path) -> None:
-    asked = problem_of("gemm:262144x262144x262144:bf16", target)
+    asked = gemm_of("gemm:262144x262144x262144:bf16", target)
     (tmp_path / "load.py").write_text(loader(asked.kernel(design), design, dict(asked.sizes)), encoding="utf-8")
 
     assert complaints(tmp_path / "load.py") == ""

@@ -17,7 +17,7 @@ from argus.search.bench_harness.session import session
 from argus.search.bench_harness.verdict import Caught, Check, Plan, Verdict
 from argus.search.evaluation.gate import Tools, evaluate
 from argus.search.evaluation.judgement import Judgement
-from argus.search.problems.problem import Problem, problem_of
+from argus.search.problems.problem import Problem, gemm_of
 from argus.solvers.cache import Cache
 from argus.testing.simulated import Simulated, SimulatedBench
 from argus.verifier.api import build, verify
@@ -27,7 +27,7 @@ from tests.search.bench_harness.test_cheats import CAUGHT_BY, LET_BY, PROBLEM
 DESIGN = "cdna3"
 THROUGH: tuple[Check, ...] = ("poison", "guards", "addresses", "timed", "clocks", "physics")
 """Some cheats of each stage; `test_cheats` has all."""
-ASKED = problem_of("gemm:{}x{}x{}:bf16".format(*SHAPE), "gfx942")
+ASKED = gemm_of("gemm:{}x{}x{}:bf16".format(*SHAPE), "gfx942")
 
 
 @frozen

@@ -11,8 +11,8 @@ from attrs import evolve, frozen
 from argus.core.diagnostic import InternalError
 from argus.search.evaluation.judgement import STAGES, Judgement, Stage
 from argus.search.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
-from argus.search.problems.kernel_file import KernelFile, display_name
-from argus.search.problems.problem import Problem, problem_of
+from argus.search.problems.kernel_file import KernelFile
+from argus.search.problems.problem import Problem, display_name, problem_of
 
 
 @frozen

@@ -43,7 +43,9 @@ from argus.search.journal import Journal
 from argus.search.llm_client import Client, connect
 from argus.search.llm_loop import ModelSession
 from argus.search.loop import Limits, Search, replay_events
+from argus.search.policy_memory import earlier_lessons
 from argus.search.problems.problem import Problem, problem_of
+from argus.search.problems.shipped_kernels import shipped_kernels
 from argus.search.problems.texts import kernel_text, local_folders, reference_text, shown_name
 from argus.search.problems.traced import Traced
 from argus.solvers.cache import Cache
@@ -197,7 +199,8 @@ def optimize(
                 def record(event: Event) -> None:
                     journal.append(name, event)
 
-                asking = _asking(client, planner, asked, events)
+                earlier = earlier_lessons(journal, name, first.problem, first.target) if client else ()
+                asking = _asking(client, planner, asked, events, earlier)
                 search = Search(
                     planner, evaluator, settings.limits, before.state, record, asking, held.may_leave, begun=begun
                 )
@@ -258,12 +261,25 @@ def _client(planner: str, model: Model) -> AbstractContextManager[Client | None]
 
 
 def _asking(
-    client: Client | None, planner: Planner, problem: Problem, before: tuple[Event, ...]
+    client: Client | None,
+    planner: Planner,
+    problem: Problem,
+    before: tuple[Event, ...],
+    earlier: tuple[str, ...],
 ) -> ModelSession | None:
-    """The model session of the planner `llm`; None for other planners. before: past events of the run."""
+    """The model session of the planner `llm`; None for other planners.
+
+    before: past events of the run. earlier: lessons of other runs.
+    """
     if client is None or not isinstance(planner, Llm):
         return None
-    about = View(problem=shown_name(problem), reference=reference_text(problem), folders=local_folders(problem))
+    about = View(
+        problem=shown_name(problem),
+        reference=reference_text(problem),
+        earlier=earlier,
+        folders=local_folders(problem),
+        examples=shipped_kernels(),
+    )
     made = ModelSession(client, planner, partial(kernel_text, problem), load_techniques(), about)
     for event in before:
         made.observe(event)

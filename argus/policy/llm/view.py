@@ -55,7 +55,8 @@ class View:
     """best, last: kernels; None before any was judged. rejections: latest last. techniques: of the knowledge base.
 
     problem: its name without folders; reference: its specification, with shapes. earlier: lessons of other runs.
-    folders: directories of this machine, which are cut from every text that is sent.
+    folders: directories of this machine, which are cut from every text that is sent. examples: shipped kernels, of
+    which the nearest to the problem is shown.
     """
 
     best: Shown | None = None
@@ -66,3 +67,4 @@ class View:
     reference: str = ""
     earlier: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    examples: tuple[Example, ...] = ()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 import sys
-from functools import lru_cache
 from pathlib import Path
 from typing import assert_never
 
@@ -17,6 +15,7 @@ from argus.runtime.sandbox.user_reference import REFERENCE
 from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.kernel_file import KernelFile, signature
 from argus.search.problems.problem import Gemm, Problem, display_name
+from argus.search.problems.shipped_kernels import without_imports
 
 _PRODUCT = """\
 C[m, n] = bf16(sum over k of A[m, k] * B[n, k]), sums in f32
@@ -50,16 +49,7 @@ def kernel_text(problem: Problem, choice: Choice) -> str:
 def _schedule_text(config: object, choice: Choice) -> str:
     """The module of the design's schedule without its imports, under its parameters."""
     head = f"# {choice.name}: this schedule with cfg = {config!r}"
-    return f"{head}\n{_without_imports(inspect.getsource(sys.modules[type(config).__module__]))}"
-
-
-@lru_cache(maxsize=32)
-def _without_imports(source: str) -> str:
-    tree = ast.parse(source)
-    imports = [each for each in tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
-    gone = {number for each in imports for number in range(each.lineno, (each.end_lineno or each.lineno) + 1)}
-    kept = (line for number, line in enumerate(source.splitlines(), 1) if number not in gone)
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(kept).strip())
+    return f"{head}\n{without_imports(inspect.getsource(sys.modules[type(config).__module__]))}"
 
 
 def _file_text(problem: KernelFile) -> str:

@@ -38,7 +38,7 @@ check: test
 # --quiet, which keeps warnings from --strict.
 docs: .venv/.docs
 	@NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict
-	@echo "build/site/index.html"
+	@echo "build/site/index.html; with search: $(BIN)/python -m http.server -d build/site"
 
 # Endless search with fresh seeds. A find is kept in .hypothesis and comes first in the next search;
 # it becomes an `@example` or a file in tests/corpus, which `make test` repeats for ever.

@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(#[^)\s]*)?(?=\))")
 FENCE = re.compile(r"^(`{3,}|~{3,})")
 PROMPT = ">" * 3
+CODE = re.compile(r"(?<![`\[\w])(E\d{3}|I\d{1,2})(?![\w`\]])")
+"""A code of an error or an invariant."""
 LEXERS = {".py": "python", ".json": "json", ".toml": "toml", ".svg": "xml", ".md": "markdown", ".txt": "text"}
 AS_THEY_ARE = {"README.md", "CONTRIBUTING.md"}
 """Files outside of docs/ that are pages themselves."""
@@ -40,7 +42,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_others: object) -> str:
     uri = page.file.src_uri
-    return fenced_examples(spaced_lists(redirected(markdown, uri)))
+    text = fenced_examples(spaced_lists(redirected(markdown, uri)))
+    return linked_codes(text) if uri.startswith(("language/", "cookbook/")) else text
 
 
 # -- links out of docs/ --------------------------------------------------------------------------------------
@@ -108,6 +111,17 @@ def redirected(markdown: str, uri: str) -> str:
         return posixpath.relpath(inside, posixpath.dirname(uri) or ".") + (link[2] or "")
 
     return outside_code(markdown, lambda text: LINK.sub(target, text))
+
+
+def linked_codes(markdown: str) -> str:
+    """A page of a folder in docs/ whose codes of errors and invariants lead to their pages."""
+
+    def link(code: re.Match[str]) -> str:
+        letter, number = code[1][0], code[1][1:]
+        page = f"errors/{code[1]}.md" if letter == "E" else f"invariants/I{number:>02}.md"
+        return f"[{code[1]}](../{page})" if (ROOT / "docs" / page).exists() else code[1]
+
+    return outside_code(markdown, lambda line: line if line.startswith((":::", "#")) else CODE.sub(link, line))
 
 
 def first_page(folder: Path) -> str:

@@ -269,7 +269,7 @@ def _proved(kernel: Kernel, analysis: Analysis, checked: tuple[CheckedObligation
     coverage: Counter[str] = Counter()
     for j in checked:
         coverage[j.obligation.invariant] += j.obligation.compared
-    listed = [show(cond) for cond in analysis.assumptions]
+    listed = [show(cond) for cond in analysis.assumptions if cond is not algebra.TRUE]
     listed += [
         f"{show(cond)} for every element: a contract on data, checked at launch" for cond in declared_promises(kernel)
     ]

@@ -56,6 +56,21 @@ def test_a_divisor_that_may_be_zero_is_not_proved_and_does_not_crash() -> None:
     assert isinstance(argus.verify(divides_by_a_coordinate, solver="z3").verdict, Unknown)
 
 
+@kernel(target=sm_90a, threads=32)
+def assumes_what_is_known(X: Tensor["8 32", f32], Y: Tensor["8 32", f32]) -> None:
+    assume(X.shape[0] >= 8)
+    (m,) = block_id((8,))
+    copy(load(X[m], spread((32,), threads=32, vector=1)), Y[m])
+
+
+def test_an_assumption_that_is_always_true_is_not_listed() -> None:
+    """As that of a kernel about a workspace of a known extent."""
+    verdict = argus.verify(assumes_what_is_known, solver="z3").verdict
+
+    assert isinstance(verdict, Proved)
+    assert verdict.assumptions == ("tensors are row-major, aligned to 16 bytes and do not overlap: X, Y",)
+
+
 def chained(value: Any, steps: int) -> Any:  # noqa: ANN401 reason: a tile, or an element in a formula
     """The value halved and raised so many times, each time what was before."""
     for step in range(steps):

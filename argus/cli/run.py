@@ -136,7 +136,7 @@ def _chosen(exported: Sequence[Exported], config: str | None, file: str) -> Kern
     """
     meant = [each for each in exported if config is None or each.config == config]
     if not meant:
-        known = [each.config for each in exported if each.config]
+        known = list(dict.fromkeys(each.config for each in exported if each.config))
         message = f"`{file}` has no configuration `{config}`, found {', '.join(known) or 'none'}"
         nearest = get_close_matches(config or "", known, n=1)
         advice = f"did you mean `--config {nearest[0]}`?" if nearest else "choose one of these, or leave it out"

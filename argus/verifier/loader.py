@@ -31,7 +31,8 @@ SECONDS = 30.0
 
 @frozen
 class Exported:
-    """One kernel of a file. name: its name in reports. config: which instance, where `source` is a family.
+    """One kernel of a file. name: its name in reports. config: which instance, where `source` is a family, or the
+    program is one.
 
     program, launch: the program that launches it and the number of that launch, where a program does.
     """
@@ -347,7 +348,7 @@ def _launched(name: str, value: ProgramTemplate) -> Iterator[Exported]:
         whole = name if config is None else f"{name}_{config}"
         made = value.trace(config)
         for number, launch in enumerate(made.launches):
-            yield Exported(f"{whole}_{launch.kernel.name}", launch.kernel, program=made, launch=number)
+            yield Exported(f"{whole}_{launch.kernel.name}", launch.kernel, config, made, number)
 
 
 def _imported(template: Template | ProgramTemplate, module: ModuleType) -> bool:
@@ -361,7 +362,9 @@ def _imported(template: Template | ProgramTemplate, module: ModuleType) -> bool:
 
 def _named(exported: Sequence[Exported], wanted: str, file: str) -> tuple[Exported, ...]:
     families = [each for each in exported if each.config and each.name == f"{wanted}_{each.config}"]
-    families = families or [each for each in exported if each.program is not None and each.program.name == wanted]
+    launched = [(each, each.program.name) for each in exported if each.program is not None]
+    families = families or [each for each, program in launched if program == wanted]
+    families = families or [each for each, program in launched if program == f"{wanted}_{each.config}"]
     chosen = [each for each in exported if each.name == wanted] or families
     if chosen:
         return tuple(chosen)

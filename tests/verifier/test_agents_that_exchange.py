@@ -118,7 +118,9 @@ def test_a_product_of_no_stage_is_complete_before_what_it_reads_is_written(monke
 
 
 def test_a_product_of_no_stage_needs_a_fence(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = load_edited(NAME, *STAGED, ('                fence("async proxy")\n                sync', "                sync"))
+    kernel = load_edited(
+        NAME, *STAGED, ('                fence("async proxy")\n                sync', "                sync")
+    )
     verdict = verify(kernel, solver="z3", budget=BRIEF).verdict
     assert isinstance(verdict, Unknown)
     assert "asynchronous read" in verdict.reason

@@ -56,6 +56,30 @@ def test_one_kernel_is_named_after_the_colon(tmp_path: Path) -> None:
     assert names(load(written(tmp_path, KERNEL) + ":second")) == ["second"]
 
 
+PROGRAMS = """
+from argus.language import Tensor, block_id, copy, f32, kernel, load, program, sm_90a, spread
+
+@kernel(target=sm_90a, threads=32)
+def move(X: Tensor["M 32", f32], Y: Tensor["M 32", f32]):
+    (m,) = block_id((X.shape[0],))
+    copy(load(X[m], spread((32,), threads=32, vector=1)), Y[m])
+
+@program(configs={"one": 1, "two": 2})
+def moves(X: Tensor["M 32", f32], Y: Tensor["M 32", f32], *, cfg):
+    for _ in range(cfg):
+        move(X, Y)
+"""
+
+
+def test_a_family_of_programs_is_named_as_a_whole_or_by_a_configuration(tmp_path: Path) -> None:
+    file = written(tmp_path, PROGRAMS)
+    every = [("moves_one_move", "one"), ("moves_two_move", "two"), ("moves_two_move_2", "two")]
+
+    assert [(each.name, each.config) for each in load(file)] == every
+    assert names(load(f"{file}:moves")) == [name for name, _ in every]
+    assert names(load(f"{file}:moves_two")) == [name for name, config in every if config == "two"]
+
+
 def test_a_module_may_be_named_and_a_family_exports_its_instances() -> None:
     assert names(load("argus.kernels.gemm")) == [f"gemm_{config}" for config in gemm.instances()]
     assert names(load("argus.kernels.gemm:gemm")) == [f"gemm_{config}" for config in gemm.instances()]

@@ -108,7 +108,8 @@ def _of_program(
     for _, claim in program_claims(program):
         name = claim.view.buffer.name
         users = [(step.kernel, inner) for step in steps for inner, outer in step.outside.items() if outer == name]
-        if name in arrays and not any(_adds_to(kernel, inner) for kernel, inner in users):
+        names_itself = name in {each.tensor for each in elements(claim.formula)}
+        if name in arrays and not (names_itself and any(_adds_to(kernel, inner) for kernel, inner in users)):
             yield from _claimed(_Claim(claim, name, own, unit, relative), arrays, arrays[name], seed)
 
 

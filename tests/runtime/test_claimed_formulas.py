@@ -1,5 +1,8 @@
 """`argus run` and `argus validate` compare an output with the formula that the kernel claims of it."""
 
+# ruff: noqa: UP037
+# Reason: the quotes in `Tensor["32", f32]` hold a shape.
+
 from __future__ import annotations
 
 import json
@@ -16,16 +19,21 @@ from argus.core.ir import Kernel
 from argus.language import (
     Fragment,
     Tensor,
+    add,
     assert_equals,
+    block_id,
     copy,
     elements,
     f32,
     kernel,
     load,
+    program,
     sm_90a,
     spread,
     tanh,
     tanh_accurate,
+    total,
+    zeros,
 )
 from argus.runtime.cpu.differences import first_difference
 from argus.runtime.run import run
@@ -310,6 +318,37 @@ def test_a_sum_of_parts_that_overflow_is_an_infinity_or_nan_by_its_order() -> No
     assert not agree(math.nan, -math.inf)
     assert not agree(1.0, -math.inf, overflown)
     assert not agree(math.nan, 1.0, overflown)
+
+
+BY = spread((32,), threads=32, vector=1)
+
+
+@kernel(target=sm_90a, threads=32)
+def zero(S: Tensor["32", f32]) -> None:
+    block_id((1,))
+    copy(zeros(f32, BY), S)
+
+
+@kernel(target=sm_90a, threads=32)
+def add_rows(X: Tensor["M 32", f32], S: Tensor["32", f32]) -> None:
+    (m,) = block_id((X.shape[0],))
+    copy(load(X[m], BY), S, combine=add)
+
+
+@program(configs={"right": 1.0, "twice": 2.0})
+def added(X: Tensor["M 32", f32], S: Tensor["32", f32], *, cfg: float) -> None:
+    zero(S)
+    add_rows(X, S)
+    x = elements(X)
+    assert_equals(S, lambda n: cfg * total(lambda m: x(m, n), over=X.shape[0]))
+
+
+@pytest.mark.parametrize(("config", "right"), [("right", True), ("twice", False)])
+def test_sums_in_memory_are_compared_with_a_claim_that_does_not_name_what_was_there(config: str, right: bool) -> None:
+    ran = run(added.trace(config), {"M": 5}, on="interpreter")
+
+    assert ran.comparison is not None
+    assert (ran.comparison.right, ran.comparison.elements, ran.uncompared) == (right, 32, ())
 
 
 def test_the_commands_say_so(capsys: Captured) -> None:

@@ -1,0 +1,21 @@
+# verdict: proved E404 E404
+"""Row k of the output is row k mod (M - k) of the input: the divisor is positive within the loop, and within the branch."""
+
+from argus.language import Tensor, assert_written_once, assume, block_id, copy, f32, kernel, load, loop, sm_90a, spread, tag, when
+
+BY = spread((32,), threads=32, vector=1)
+
+
+@kernel(target=sm_90a, threads=32)
+def folded(X: Tensor["M 32", f32], Y: Tensor["M 32", f32], Z: Tensor["M 32", f32]):
+    M, _ = X.shape
+    assume(M <= 1 << 20)
+    tag(X, lambda m, n: dict(n=n))
+    block_id((1,))
+    for k in loop(M):
+        copy(load(X[k % (M - k)], BY), Y[k])
+    for k in loop(M + 1):
+        with when(k < M):
+            copy(load(X[k % (M - k)], BY), Z[k])
+    assert_written_once(Y, lambda m, n: dict(n=n))
+    assert_written_once(Z, lambda m, n: dict(n=n))

@@ -99,6 +99,33 @@ class Counterexample:
     repair: str = ""
     smallest: bool = False
 
+    def where(self) -> tuple[str, ...]:
+        """The run that shows it, in words: sizes, block, threads, iteration, statements."""
+        facts = [f"{name} = {value}" for name, value in self.sizes]
+        facts += [f"block ({', '.join(map(str, self.block))})"] if self.block else []
+        facts += [f"thread {self.thread}"] if self.thread is not None else []
+        facts += [f"and thread {self.other_thread}"] if self.other_thread is not None else []
+        facts += [f"iteration {', '.join(f'{name} = {at}' for name, at in self.iteration)}"] if self.iteration else []
+        lines = [f"at {', '.join(facts)}"] if facts else []
+        lines += [f"in {_file_and_line(self.at)}"] if self.at.frames else []
+        lines += [f"against {_file_and_line(self.other_at)}"] if self.other_at.frames else []
+        return (*lines, *[f"{name}: {tag}" for name, tag in self.tags])
+
+    def __str__(self) -> str:
+        """The message, the run that shows it, and the repair, one a line."""
+        return "\n".join([f"{self.code}: {self.message}", *[f"  {line}" for line in self.where()], *self._repair()])
+
+    def _repair(self) -> list[str]:
+        return [f"  repair: {self.repair}"] if self.repair else []
+
+    def __repr__(self) -> str:
+        sizes = "".join(f", {name}={value}" for name, value in self.sizes)
+        return f"<Counterexample {self.code}{sizes}: {self.message}>"
+
+
+def _file_and_line(span: Span) -> str:
+    return f"{span.frames[0].file.rpartition('/')[2]}:{span.frames[0].line}"
+
 
 @frozen
 class Refuted(_Verdict):

@@ -94,7 +94,13 @@ def picture(kernel: Kernel, found: Counterexample) -> Picture | None:
         panel, legend = _panel(kernel, found, buffer, place.element)
         panels.append(panel)
         keys |= dict.fromkeys(legend)
-    return Picture(tuple(panels), tuple(keys)) if panels else None
+    return Picture(tuple(panels), tuple(keys), caption=tuple(_caption(kernel, found))) if panels else None
+
+
+def _caption(kernel: Kernel, found: Counterexample) -> Iterator[str]:
+    """What is wrong, and where."""
+    yield f"{kernel.name}: {found.code}, {found.message}"
+    yield from found.where()
 
 
 def _at_fault(kernel: Kernel, found: Counterexample) -> tuple[Place, ...]:

@@ -141,6 +141,22 @@ class SearchResult:
     text: str = ""
     spent: Spent | None = None
 
+    def __str__(self) -> str:
+        """The best candidate and its time, how many were judged, and why the run ended."""
+        best = "no candidate passed" if self.best is None else f"best {self.best.name}{_time_text(self.best)}"
+        count = sum(each.outcome == "timed" for each in self.judged)
+        return (
+            f"{shown_name(self.problem)}: {best}; {count} of {len(self.judged)} candidates passed; {self.reason}; "
+            f"run {self.run} in {self.journal}"
+        )
+
+    def __repr__(self) -> str:
+        return f"<SearchResult {self}>"
+
+
+def _time_text(judgement: Judgement) -> str:
+    return "" if judgement.microseconds is None else f", {judgement.microseconds:.1f} us {judgement.reward}"
+
 
 def journal_path() -> Path:
     """Default path of the journal."""

@@ -23,6 +23,7 @@ from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.core.verdict import Cost, Finding, Proved, Refuted, Report, Standing, Unknown, Vacuous, Verdict
 from argus.core.walk import evaluate
 from argus.interp.search.runs import Runs
+from argus.report.shown import ShownReport
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.choice import resolve
@@ -383,4 +384,4 @@ def _report(
         stats.memory_hits + stats.disk_hits,
         stats.reached_smt,
     )
-    return Report(kernel.name, str(kernel.target), solver.name, verdict, findings, diagnostics, cost, uncovered)
+    return ShownReport(kernel.name, str(kernel.target), solver.name, verdict, findings, diagnostics, cost, uncovered)

@@ -25,6 +25,7 @@ from argus.core.values.expr import Expr
 from argus.core.values.formula_text import formula_text
 from argus.core.values.rewriting import elements, written_size
 from argus.core.verdict import Crossing, ProgramReport, Proved, Refuted, Report, Verdict
+from argus.report.shown import ShownProgramReport
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.choice import resolve
@@ -68,7 +69,7 @@ def verify_program(
             report, analysis = _verify_launch(ProgramLaunch(traced, number, launches), contents, values, session)
         except OutOfTime:
             reports.append(out_of_time(each.kernel, Session(backend, limits, cache), start))
-            return ProgramReport(traced.name, _worst(reports), tuple(reports), ())
+            return ShownProgramReport(traced.name, _worst(reports), tuple(reports), ())
         reports.append(report)
         for buffer in written_tensors(each.kernel):
             reason = f"`{each.kernel.name}` writes it, and the analysis does not know what"
@@ -76,7 +77,7 @@ def verify_program(
             values[each.arguments[buffer]] = analysis.values_after.get(buffer, reason)
         states.append((dict(contents), dict(values)))
     crossings = tuple(_crossings(traced, launches, states))
-    return ProgramReport(traced.name, _worst(reports), tuple(reports), crossings)
+    return ShownProgramReport(traced.name, _worst(reports), tuple(reports), crossings)
 
 
 @define

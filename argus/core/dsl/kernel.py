@@ -16,7 +16,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
 from argus.core.dsl.faults import exception_diagnostic, fault
 from argus.core.dsl.handles import extent, extents
 from argus.core.dsl.launches import bind_tensors, current_program
-from argus.core.dsl.parameters import launch_integers, parameters, template_name, traceable
+from argus.core.dsl.parameters import configs_text, launch_integers, parameters, template_name, traceable
 from argus.core.dsl.roles import split_at_roles
 from argus.core.dsl.source_location import span_of_function
 from argus.core.dsl.tracer import Tracer, tracing
@@ -37,6 +37,10 @@ class Template:
     resident: int | None
     configs: Mapping[str, Any] = field(converter=dict)
     name: str
+
+    def __repr__(self) -> str:
+        target = "any target" if self.target is None else str(self.target)
+        return f"<kernel {self.name} for {target}{configs_text(self.configs)}; `.trace()` gives the traced kernel>"
 
     def trace(self, config: str | None = None) -> Kernel:
         """Run the function once and return the kernel that it traces.

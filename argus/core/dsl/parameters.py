@@ -130,3 +130,10 @@ def parameters(
         if unique(name) != name:
             fault("E107", f"`{name}` names a size and something else of `{function.__name__}`", span=span)
     return buffers, sizes
+
+
+def configs_text(configs: Mapping[str, object]) -> str:
+    """The names of a family's configurations, for its `repr`; empty for a single kernel."""
+    names = list(configs)
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    return f", configurations {', '.join(names[:4])}{more}" if names else ""

@@ -12,7 +12,7 @@ from argus.core.check import check_program
 from argus.core.diagnostic import ArgusError, InternalError
 from argus.core.dsl.faults import exception_diagnostic, fault
 from argus.core.dsl.launches import Launches, tracing_program
-from argus.core.dsl.parameters import parameters, template_name, traceable
+from argus.core.dsl.parameters import configs_text, parameters, template_name, traceable
 from argus.core.dsl.source_location import span_of_function
 from argus.core.dsl.views import Tensor
 from argus.core.ir import ClaimedProgram, Program, whole
@@ -25,6 +25,9 @@ class ProgramTemplate:
     function: Callable[..., None]
     configs: Mapping[str, Any] = field(converter=dict)
     name: str
+
+    def __repr__(self) -> str:
+        return f"<program {self.name}{configs_text(self.configs)}; `.trace()` gives the traced program>"
 
     def instances(self) -> tuple[str | None, ...]:
         """The names of the shipped configurations; `(None,)` for a single program."""

@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.index import Index, Symbol
+from argus.core.index_text import show
 from argus.core.ir.claims import Equals
 from argus.core.ir.statements import Assert, Roles, Stmt
 from argus.core.ir.storage import Buffer
@@ -40,6 +41,12 @@ class Kernel:
     cluster: tuple[int, ...] = (1,)
     resident: int = 1
     span: Span = NOWHERE
+
+    def __repr__(self) -> str:
+        """One line: name, target, parameters, and what a launch has; `kernel_text` prints the statements."""
+        tensors = ", ".join(f"{each.name}[{', '.join(map(show, each.shape))}] {each.dtype}" for each in self.parameters)
+        grid = ", ".join(map(show, self.grid))
+        return f"<Kernel {self.name} ({self.target}): {tensors}; {self.threads} threads, grid ({grid})>"
 
     @property
     def body(self) -> tuple[Stmt, ...]:

@@ -6,9 +6,10 @@ It uses presentation attributes only: a style sheet would affect the page that e
 from __future__ import annotations
 
 from itertools import accumulate
+from textwrap import wrap
 from xml.etree import ElementTree as ET
 
-from argus.core.layout.pictures.geometry import HEAD, TITLE_STEP, Box, Legend, plan_of
+from argus.core.layout.pictures.geometry import HEAD, TITLE_STEP, Box, Legend, Plan, plan_of
 from argus.core.layout.pictures.panel import Border, Cell, Key, Panel
 
 INK, GROUND, QUIET, EDGE, ALARM = "#000000", "#ffffff", "#555555", "#8a8a8a", "#cc0000"
@@ -16,13 +17,15 @@ SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 MONO = "Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace"
 _LINE_WIDTHS = (0.75, 1.5, 2.25, 3.0)
 _FRAME_WIDTH = 1.5
+_CAPTION_WIDTH, _CAPTION_STEP, _CAPTION_MARGIN, _CAPTION_LETTER = 520.0, 18.0, 14.0, 6.9
+"""Least width of a captioned picture, height of a line, margin, and the width of an average bold letter."""
 _BORDERS: dict[Border, tuple[str, float]] = {"phase": (INK, 1.6), "conflict": (ALARM, 2.4)}
 
 
-def svg_text(panels: tuple[Panel, ...], legend: tuple[Key, ...], arrow: str) -> str:
+def svg_text(panels: tuple[Panel, ...], legend: tuple[Key, ...], arrow: str, caption: tuple[str, ...] = ()) -> str:
     """The document with a final newline."""
     plan = plan_of(panels, legend, arrow)
-    width, height = _px(plan.width), _px(plan.height)
+    width, height = map(_px, extent_of(plan, caption))
     root = ET.Element(
         "svg",
         {
@@ -33,17 +36,48 @@ def svg_text(panels: tuple[Panel, ...], legend: tuple[Key, ...], arrow: str) -> 
             "font-family": SANS,
             "fill": INK,
             "role": "img",
+            "style": "max-width:100%;max-height:96vh",
         },
     )
-    _rect(root, (0, 0, plan.width, plan.height), fill=GROUND)
+    _rect(root, (0, 0, *extent_of(plan, caption)), fill=GROUND)
+    page = root
+    if caption:
+        _draw_caption(root, _caption_lines(plan, caption))
+        page = _group(root, transform=f"translate(0 {_px(_caption_height(plan, caption))})")
     for (x, y), box in zip(plan.places, plan.boxes, strict=True):
-        _draw_box(root, x, y, box)
+        _draw_box(page, x, y, box)
     for before, after, box in zip(plan.places, plan.places[1:], plan.boxes, strict=False):
-        _draw_arrow(root, before, after, box, arrow)
-    _draw_legend(root, plan.legend)
+        _draw_arrow(page, before, after, box, arrow)
+    _draw_legend(page, plan.legend)
     _remove_empty_groups(root)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode") + "\n"
+
+
+def extent_of(plan: Plan, caption: tuple[str, ...]) -> tuple[float, float]:
+    """Width and height of the document. A narrow picture is as wide as the shortest lines of its caption need."""
+    return _width(plan, caption), plan.height + _caption_height(plan, caption)
+
+
+def _width(plan: Plan, caption: tuple[str, ...]) -> float:
+    return max(plan.width, _CAPTION_WIDTH) if caption else plan.width
+
+
+def _caption_height(plan: Plan, caption: tuple[str, ...]) -> float:
+    return _CAPTION_STEP * len(_caption_lines(plan, caption)) + _CAPTION_MARGIN if caption else 0.0
+
+
+def _caption_lines(plan: Plan, caption: tuple[str, ...]) -> list[tuple[str, bool]]:
+    """Lines that fit the width, each with whether it is bold."""
+    room = int((_width(plan, caption) - 2 * _CAPTION_MARGIN) / _CAPTION_LETTER)
+    return [(line, number == 0) for number, text in enumerate(caption) for line in wrap(text, room)]
+
+
+def _draw_caption(root: ET.Element, lines: list[tuple[str, bool]]) -> None:
+    group = _group(root, **{"font-size": "13"})
+    for number, (line, bold) in enumerate(lines):
+        weight = {"font-weight": "bold"} if bold else {}
+        _text(group, line, _CAPTION_MARGIN, _CAPTION_MARGIN + 4 + _CAPTION_STEP * number, weight)
 
 
 def _remove_empty_groups(root: ET.Element) -> None:

@@ -22,7 +22,7 @@ from argus.search.certificates.check import check_certificate
 from argus.search.certificates.check_result import Check
 from argus.search.certificates.check_steps import CheckOptions
 from argus.solvers.choice import resolve
-from argus.verifier.loader import time_limit
+from argus.verifier.limits import time_limit
 
 SCHEMA = "argus.certify/1"
 WRONG = 1

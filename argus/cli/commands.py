@@ -38,6 +38,7 @@ def bench() -> None:
         "demo": LazyCommand(
             "argus.cli.demo.command", "demo", "Prove a GEMM, refute a broken copy, run it, compile it."
         ),
+        "completion": LazyCommand("argus.cli.completion", "completion", "Print a script for completion in a shell."),
         "doctor": LazyCommand("argus.cli.doctor", "doctor", "Show what is installed, what is missing, how to fix it."),
         "kb": LazyCommand("argus.cli.kb", "knowledge", "List, show, check and mine optimisation techniques."),
         "layout": LazyCommand("argus.cli.layout", "layout", "Draw layouts in CuTe's notation."),

@@ -6,7 +6,11 @@ import os
 import signal
 import sys
 
-_INTERRUPTED = 130
+from argus.verifier.stubborn import on_stubborn
+
+_end_process = os._exit
+"""Kept, since `os._exit` raises while a file is loaded."""
+_BAD_INPUT, _INTERRUPTED = 3, 130
 
 
 def _stop(_signal: int, _frame: object) -> None:
@@ -15,12 +19,19 @@ def _stop(_signal: int, _frame: object) -> None:
     os._exit(_INTERRUPTED)
 
 
+def _give_up() -> None:
+    """End: the file that is being loaded catches whatever would stop it."""
+    os.write(2, b"argus: the file goes on beyond its time limit and catches every exception; ended\n")
+    _end_process(_BAD_INPUT)
+
+
 def main() -> int:
     """Run the command of `sys.argv` and return its exit code."""
     signal.signal(signal.SIGINT, _stop)
     from argus.cli.main import main as run  # noqa: PLC0415 reason: an interrupt while this imports is caught by now
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    on_stubborn.set(_give_up)
     try:
         code = run()
     except KeyboardInterrupt:  # while `run` itself was reporting an interrupt

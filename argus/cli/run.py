@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 import click
 
 from argus.cli.run_text import as_data, lines, verdict_line, where
 from argus.cli.screen import Screen
+from argus.cli.waiting import waiting
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
 from argus.core.verdict import ProgramReport, Proved, Refuted, Report, Verdict
@@ -22,21 +24,25 @@ from argus.runtime.run import run as run_kernel
 from argus.runtime.run_references import load_reference
 from argus.solvers.cache import Cache
 from argus.verifier.kernel import verify
+from argus.verifier.limits import time_limit
 from argus.verifier.loader import Exported, load
 from argus.verifier.program import verify_program
 
 SCHEMA = "argus.run/1"
 WRONG, OPEN = 1, 2
 LONGEST_SECONDS = 86_400
+LARGEST_SIZE = 2**31 - 1
 
 
 def parsed_sizes(_context: click.Context, _parameter: click.Parameter, text: str) -> dict[str, int]:
     """Parse sizes such as `M=8,N=16`."""
     found: dict[str, int] = {}
     for part in filter(None, text.split(",")):
-        match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*([0-9]{1,10})\s*", part)
+        match = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*=\s*([0-9]+)\s*", part)
         if match is None or match[1] in found:
             raise click.BadParameter(f"expected sizes such as M=8,N=16, each once, found {text[:60]}")
+        if len(match[2]) > len(str(LARGEST_SIZE)) or int(match[2]) > LARGEST_SIZE:
+            raise click.BadParameter(f"{match[1]} = {match[2][:20]} is out of range, expected 0 to {LARGEST_SIZE}")
         found[match[1]] = int(match[2])
     return found
 
@@ -69,7 +75,7 @@ def parsed_sizes(_context: click.Context, _parameter: click.Parameter, text: str
     type=click.FloatRange(0, LONGEST_SECONDS, min_open=True),
     default=60.0,
     show_default=True,
-    help="Time limit on the GPU.",
+    help="Time limit of the run, on the GPU or in the interpreter.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 def run(
@@ -90,10 +96,11 @@ def run(
     exported = load(file)
     kernel = _chosen(exported, config, file)
     oracle = None if reference is None else load_reference(reference)
-    report = _verify(kernel)
-    ran = run_kernel(
-        kernel, sizes, seed=seed, on=on, seconds=seconds, reference=oracle, results=verdict_results(report.verdict)
-    )
+    with waiting(f"verifying {kernel.name}"):
+        report = _verify(kernel)
+    proved = verdict_results(report.verdict)
+    with waiting(f"running {kernel.name}"), _interpreted_within(seconds, kernel):
+        ran = run_kernel(kernel, sizes, seed=seed, on=on, seconds=seconds, reference=oracle, results=proved)
     wrong = _wrong(ran)
     refuted = next((each for each in _diagnostics(report) if each.severity == "error"), None)
     if not as_json:
@@ -104,6 +111,26 @@ def run(
     document: dict[str, object] = {"run": as_data(ran), "verdict": verdict_word(report.verdict)}
     found = [to_json(each) for each in (wrong, refuted) if each is not None]
     return Outcome(_code(ran, report.verdict), {"schema": SCHEMA, **document, "diagnostics": found})
+
+
+@contextmanager
+def _interpreted_within(seconds: float, kernel: Kernel | Program) -> Generator[None]:
+    """Raises ArgusError (E410) if a run, its reference and comparison included, takes twice the limit and 10 s.
+
+    A GPU's run has its own limit in the process that launches it.
+    """
+    try:
+        with time_limit(2 * seconds + _OTHER_WORK, f"running `{kernel.name}`", kernel.span):
+            yield
+    except ArgusError as problem:
+        if problem.diagnostic.code != "E006":
+            raise
+        message = f"`{kernel.name}` did not finish in the interpreter within {2 * seconds + _OTHER_WORK:g} s"
+        advice = "choose smaller sizes, or allow more time with --seconds"
+        raise ArgusError(Diagnostic("E410", "error", message, help=advice, kernel=kernel.name)) from problem
+
+
+_OTHER_WORK = 10.0
 
 
 def _verify(kernel: Kernel | Program) -> Report | ProgramReport:

@@ -16,6 +16,7 @@ from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
 from argus.report.atomic_write import write_text
 from argus.report.command_result import Outcome
 from argus.report.diagnostic_text import to_json
+from argus.report.sources import unreadable
 from argus.solvers import registry
 from argus.solvers.conformance import conformance, examples
 from argus.solvers.model import fault
@@ -78,7 +79,8 @@ def check(file: str, solver: str, seconds: float, as_json: bool) -> Outcome:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         advice = "write some with `argus query export KERNEL DIR`"
-        raise ArgusError(Diagnostic("E001", "error", f"`{file}` cannot be read: {problem}", help=advice)) from problem
+        message = f"`{file}` cannot be read: {unreadable(problem)}"
+        raise ArgusError(Diagnostic("E001", "error", message, help=advice)) from problem
     script = read_script(text, f"`{file}`")
     answer = backend.check(script.query, Budget.about(seconds))
     problem = _contradiction(file, script, answer)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 
 import click
+from attrs import evolve
 
 from argus import __version__
 from argus.cli.options import json_option, load_seconds_option, positive_seconds
 from argus.cli.screen import Screen
+from argus.cli.waiting import waiting
+from argus.core.diagnostic import ArgusError
 from argus.core.query import NOMINAL_SECONDS, Budget
 from argus.core.verdict import Report
 from argus.report.command_result import Outcome
@@ -16,9 +20,11 @@ from argus.report.files import write_picture, write_sarif
 from argus.report.json_document import program_json, report_json
 from argus.report.layout_svg import check_ending
 from argus.report.summary import program_lines
+from argus.runtime.sandbox import Refused, trace_text
+from argus.runtime.sandbox.request import TRACING
 from argus.solvers.cache import Cache
 from argus.solvers.choice import resolve
-from argus.verifier.loader import load
+from argus.verifier.loader import Exported, load, text_of
 from argus.verifier.program import ExportVerifier
 
 REFUTED, OPEN = 1, 2
@@ -49,6 +55,11 @@ REFUTED, OPEN = 1, 2
 )
 @click.option("--sarif", "sarif_file", metavar="FILE", help="Write the diagnostics to FILE as SARIF 2.1.0.")
 @click.option("--svg", "picture_file", metavar="FILE", help="Draw the first counterexample's tile to FILE.svg.")
+@click.option(
+    "--contained",
+    is_flag=True,
+    help="Run FILE in a process without network or files, and read its kernels as data.",
+)
 @load_seconds_option
 @json_option
 def verify(
@@ -59,6 +70,7 @@ def verify(
     all_invariants: bool,
     sarif_file: str | None,
     picture_file: str | None,
+    contained: bool,
     load_seconds: float,
     as_json: bool,
 ) -> Outcome:
@@ -68,12 +80,14 @@ def verify(
     """
     if picture_file is not None:
         check_ending(picture_file)
-    exported = load(file, seconds=load_seconds)
-    kernels = [each.trace(seconds=load_seconds) for each in exported]
+    with waiting(f"loading {file}"):
+        exported = _contained(file, load_seconds) if contained else load(file, seconds=load_seconds)
+        kernels = [each.trace(seconds=load_seconds) for each in exported]
     asked = ExportVerifier(resolve(solver), Budget.about(seconds), None if no_cache else Cache())
     reports: list[Report] = []
     for each, kernel in zip(exported, kernels, strict=True):
-        reports.append(asked.report(each, kernel))
+        with waiting(f"verifying {kernel.name} ({kernel.target}) by {solver}"):
+            reports.append(asked.report(each, kernel))
         if not as_json:
             Screen().lines([""] if len(reports) > 1 else [])
             Screen().report(reports[-1], every_invariant=all_invariants)
@@ -89,6 +103,16 @@ def verify(
     document: dict[str, object] = {"kernels": [report_json(r) for r in reports]}
     document |= {"programs": [program_json(r) for r in programs]} if programs else {}
     return Outcome(_worst([report.exit_code for report in reports]), document)
+
+
+def _contained(file: str, seconds: float) -> tuple[Exported, ...]:
+    """The kernels of a file that runs in a sandbox, alone: it can import Argus and its dependencies only."""
+    path, text, kernel = text_of(file)
+    limits = evolve(TRACING, wall_seconds=seconds, cpu_seconds=ceil(seconds))
+    found = trace_text(text, kernel, limits, str(path))
+    if isinstance(found, Refused):
+        raise ArgusError(found.diagnostic)
+    return found
 
 
 def _worst(codes: Sequence[int]) -> int:

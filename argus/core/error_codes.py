@@ -313,9 +313,7 @@ ENTRIES: tuple[Entry, ...] = (
         "E811", "undecided for these symbols", "A condition on symbols is false, or the operation has no symbolic form."
     ),
     Entry("E812", "no swizzle found", "No swizzle in the search space reduces bank conflicts to the requested degree."),
-    Entry(
-        "E813", "picture cannot be drawn", "The layout is too large for a picture, or the file extension is unknown."
-    ),
+    Entry("E813", "picture cannot be drawn", "The layout is too large to draw, or the file extension is unknown."),
     Entry(
         "E814",
         "library for comparison not installed",

@@ -23,3 +23,8 @@ def read_source(file: str) -> str | None:
 def current_directory() -> str:
     """The directory that paths in reports are relative to."""
     return str(Path.cwd())
+
+
+def unreadable(problem: OSError | UnicodeDecodeError) -> str:
+    """Why a file cannot be read, in words and without an error number."""
+    return "it is not UTF-8" if isinstance(problem, UnicodeDecodeError) else (problem.strerror or str(problem)).lower()

@@ -268,6 +268,8 @@ def _reason(problem: BaseException) -> tuple[str, str]:
                 f"another process has locked it for more than {PATIENCE:g} s",
                 "end the process that locks it, or name another file with --journal",
             )
+        case sqlite3.Error() if _code(problem) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            return "it is no SQLite database, or a damaged one", _ANOTHER
         case OSError():
             return problem.strerror or str(problem), room
         case _:
@@ -275,7 +277,12 @@ def _reason(problem: BaseException) -> tuple[str, str]:
 
 
 def _busy(problem: sqlite3.Error) -> bool:
-    return getattr(problem, "sqlite_errorcode", 0) & 0xFF in _BUSY
+    return _code(problem) in _BUSY
+
+
+def _code(problem: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 if the error has none."""
+    return getattr(problem, "sqlite_errorcode", 0) & 0xFF
 
 
 def _connected(path: Path) -> sqlite3.Connection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
 
 from attrs import frozen
@@ -30,6 +30,7 @@ from argus.solvers.choice import resolve
 from argus.solvers.session.answers import OutOfTime
 from argus.solvers.session.session import Session
 from argus.verifier.garbage import few_collections
+from argus.verifier.progress import tell
 from argus.verifier.refute import Refutation, Suspect, is_static, refute, static_fault
 from argus.verifier.uncovered import uncovered_outputs
 
@@ -70,6 +71,7 @@ def verify(
     backend = resolve(solver)
     session = Session(backend, budget or Budget(), cache)
     try:
+        tell("analysing its data flow")
         analysis = analyse(traced, session)
         return report_on(traced, analysis, session, lambda found: refute(traced, found, session.budget, runs), start)
     except OutOfTime:
@@ -109,10 +111,15 @@ def _check_obligations(session: Session, analysis: Analysis) -> tuple[CheckedObl
         if not each.unknown:
             by_hypotheses.setdefault(_hypotheses(analysis, each), {})[each] = each.goal
     answers: dict[Obligation, tuple[tuple[Cond, ...], Answer]] = {}
-    for hypotheses, goals in by_hypotheses.items():
+    for number, (hypotheses, goals) in enumerate(by_hypotheses.items(), 1):
+        tell(f"proving {_invariants_of(goals)}, {len(goals)} statements, group {number} of {len(by_hypotheses)}")
         found = session.prove_each(hypotheses, tuple(goals.values()))
         answers |= {each: (hypotheses, answer) for each, answer in zip(goals, found, strict=True)}
     return tuple(_check(session, analysis, each, answers.get(each)) for each in analysis.obligations)
+
+
+def _invariants_of(obligations: Iterable[Obligation]) -> str:
+    return ", ".join(dict.fromkeys(each.invariant for each in obligations))
 
 
 def _check(
@@ -182,6 +189,8 @@ def _conclude(
     unproved = _by_cause(checked)
     suspects = [each for each in unproved if each.standing == "refuted"]
     if unproved or analysis.unmodelled:
+        suspected = _invariants_of(each.obligation for each in unproved)
+        tell(f"running it in search of a counterexample to {suspected or 'its claims'}")
         found = refuter([_suspect(kernel, each) for each in unproved])
         if found is not None:
             settled = tuple(_mark_refuted(finding, found) for finding in findings)

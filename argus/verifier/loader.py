@@ -5,15 +5,13 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import signal
 import sys
-import threading
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType, TracebackType
+from types import CodeType, ModuleType
 from typing import NoReturn
 
 from attrs import evolve, frozen
@@ -24,6 +22,8 @@ from argus.core.dsl.programs import ProgramTemplate
 from argus.core.dsl.source_location import span_of_function
 from argus.core.ir import Kernel, Program
 from argus.core.span import NOWHERE, Frame, Span
+from argus.report.sources import unreadable
+from argus.verifier.limits import HardExit, TooLongError, exits_raised, line_in, time_limit, top_of
 
 SECONDS = 30.0
 """The default time limit for loading a file, and for tracing each of its kernels."""
@@ -55,13 +55,27 @@ class Exported:
         span = _place_of(function, self.source.name)
         with time_limit(seconds, f"tracing `{self.name}`", span):
             try:
-                return _renamed(self.source.trace(self.config), self.name)
+                with exits_raised():
+                    return _renamed(self.source.trace(self.config), self.name)
             except SystemExit as exit_:
                 raise ArgusError(_exit_diagnostic("E103", f"kernel `{self.name}`", exit_, span)) from exit_
 
 
 def _renamed(kernel: Kernel, name: str) -> Kernel:
     return kernel if kernel.name == name else evolve(kernel, name=name)
+
+
+def text_of(what: str) -> tuple[Path, str, str]:
+    """The path and text of the file that `FILE` or `FILE:KERNEL` names, and the kernel's name or "".
+
+    Raises ArgusError (E001) if there is no such file, or it is no UTF-8 text.
+    """
+    file, wanted = _split(what)
+    path = _locate(file)[0]
+    try:
+        return path, path.read_text(encoding="utf-8"), wanted or ""
+    except (OSError, UnicodeDecodeError) as problem:
+        _refuse("E001", f"`{file}` cannot be read: {unreadable(problem)}", "make it readable, or name another file")
 
 
 def locate_file(what: str) -> Path:
@@ -94,7 +108,7 @@ def load_with_names(
     file, wanted = _split(what)
     path, module_name = _locate(file)
     folder = nullcontext() if beside is None else _folder_on_path(beside)
-    with time_limit(seconds, f"loading `{file}`", _top_of(str(path))), folder:
+    with time_limit(seconds, f"loading `{file}`", top_of(str(path))), folder:
         module = _run(path, file, module_name)
     exported = tuple(_exported(module))
     if not exported:
@@ -109,7 +123,7 @@ def load_with_names(
 def load_names(file: str, *, seconds: float = SECONDS) -> Mapping[str, object]:
     """All module-level names of a file, which need not export a kernel. Raises ArgusError like `load`, but not E004."""
     path, module_name = _locate(file)
-    with time_limit(seconds, f"loading `{file}`", _top_of(str(path))):
+    with time_limit(seconds, f"loading `{file}`", top_of(str(path))):
         return vars(_run(path, file, module_name))
 
 
@@ -174,7 +188,8 @@ def _run(path: Path, shown: str, module_name: str | None) -> ModuleType:
         module.__file__ = str(path)
         sys.modules[name] = module
         try:
-            exec(code, module.__dict__)  # noqa: S102 reason: running the user's file is the task
+            with exits_raised():
+                exec(code, module.__dict__)  # noqa: S102 reason: running the user's file is the task
         except BaseException:
             del sys.modules[name]
             raise
@@ -226,20 +241,21 @@ def _exceptions_reported(path: Path, shown: str) -> Generator[None]:
     """Turn an exception from the file into a diagnostic at its own line; KeyboardInterrupt passes through."""
     try:
         yield
-    except (ArgusError, KeyboardInterrupt, _TooLongError):
+    except (ArgusError, KeyboardInterrupt, TooLongError):
         raise
     except SystemExit as problem:
-        raise ArgusError(_exit_diagnostic("E003", f"`{shown}`", problem, _top_of(str(path)))) from problem
+        raise ArgusError(_exit_diagnostic("E003", f"`{shown}`", problem, top_of(str(path)))) from problem
     except BaseException as problem:
         message = f"`{shown}` raised {_described(problem)} while it was loaded"
-        where = _line_in(_top_of(str(path)), problem.__traceback__)
+        where = line_in(top_of(str(path)), problem.__traceback__)
         advice = "fix the line shown; a kernel file must load by itself"
         raise ArgusError(Diagnostic("E003", "error", message, Label(where, "raised here"), help=advice)) from problem
 
 
 def _exit_diagnostic(code: str, subject: str, problem: SystemExit, within: Span) -> Diagnostic:
-    where = _line_in(within, problem.__traceback__)
-    message = f"{subject} ended the program with `sys.exit({problem.code!r})`"
+    where = line_in(within, problem.__traceback__)
+    call = "os._exit" if isinstance(problem, HardExit) else "sys.exit"
+    message = f"{subject} ended the program with `{call}({problem.code!r})`"
     advice = "remove the call: a kernel file must return to the loader"
     return Diagnostic(code, "error", message, Label(where, "exits here"), help=advice)
 
@@ -247,66 +263,6 @@ def _exit_diagnostic(code: str, subject: str, problem: SystemExit, within: Span)
 def _described(problem: BaseException) -> str:
     text = str(problem)
     return f"{type(problem).__name__}: {text}" if text else type(problem).__name__
-
-
-def _line_in(within: Span, trace: TracebackType | None) -> Span:
-    """The innermost line of `within`'s file that the exception passed through, else `within`."""
-    found, file = within, within.frames[0].file if within.frames else ""
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if code.co_filename == file:
-            found = Span((Frame(file, trace.tb_lineno, 0, 0, code.co_name),))
-        trace = trace.tb_next
-    return found
-
-
-def _top_of(file: str) -> Span:
-    return Span((Frame(file, 1, 0, 0, "<module>"),))
-
-
-# -- the time limit ------------------------------------------------------------------------------------------
-
-
-class _TooLongError(BaseException):
-    """Not an Exception, so that `except Exception` in the file does not catch it."""
-
-
-@contextmanager
-def time_limit(seconds: float, doing: str, span: Span) -> Generator[None]:
-    """Raise ArgusError E006 when the block takes longer. Without effect off the main thread or without POSIX timers."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGALRM, _stop)
-    # Repeated, for code that catches everything in a loop, and for when `_stop` ignores a signal.
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
-    try:
-        yield
-    except _TooLongError as stopped:
-        message = f"{doing} took longer than {seconds:g} s"
-        label = Label(_line_in(span, stopped.__traceback__), "still running")
-        raise ArgusError(Diagnostic("E006", "error", message, label, help=_TIME_HELP)) from None
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, previous)
-
-
-_TIME_HELP = "keep work and endless loops out of the module level and of kernels, or allow more time (--load-seconds)"
-
-
-def _stop(_signal: int, frame: FrameType | None) -> None:
-    """Raises _TooLongError, except inside Z3's constructors and finalisers.
-
-    A half-constructed Z3 object raises when it is finalised, and Python discards what a finaliser raises.
-    """
-    while frame is not None:
-        if frame.f_code.co_name in _FRAGILE and str(frame.f_globals.get("__name__")).startswith("z3."):
-            return
-        frame = frame.f_back
-    raise _TooLongError
-
-
-_FRAGILE = ("__init__", "__del__")
 
 
 # -- what it exports -----------------------------------------------------------------------------------------

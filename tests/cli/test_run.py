@@ -240,6 +240,7 @@ def test_an_instance_is_chosen_by_name_or_else_the_first(capsys: Captured) -> No
     [
         ([HOPPER, "--config", "smal"], "E005"),
         ([HOPPER, "--sizes", "M"], "E701"),
+        ([HOPPER, "--sizes", "M=999999999999"], "E701"),
         ([HOPPER, "--sizes", "M=8,M=9"], "E701"),
         ([HOPPER, "--sizes", "M=-8"], "E701"),
         ([HOPPER, "--sizes", "Q=8"], "E701"),

@@ -195,6 +195,7 @@ def test_all_that_is_installed_and_loads_is_compared_by_default(capsys: Captured
     [
         (["--solver", "nobody"], "E601"),
         (["--queries", "nowhere"], "E001"),
+        (["--corpus", "nowhere"], "--corpus names no kernel: nowhere: E001: there is no file `nowhere`"),
         (["--queries", "x", "--corpus", KERNEL], "E701"),
         (["--every", "0"], "E701"),
         (["--corpus", KERNEL, "--solver", "z3", "--out", "/dev/null/x"], "E302"),

@@ -131,6 +131,7 @@ def test_a_file_that_is_not_a_journal_is_reported(tmp_path: Path, data: bytes | 
         Journal(path)
 
     assert raised.value.diagnostic.code == "E904"
+    assert data is None or "it is no SQLite database, or a damaged one" in raised.value.diagnostic.message
 
 
 def test_an_unknown_run_is_reported_with_the_known_ones(tmp_path: Path) -> None:

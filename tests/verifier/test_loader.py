@@ -12,7 +12,8 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dsl.kernel import Template
 from argus.core.span import NOWHERE
 from argus.kernels.gemm import gemm
-from argus.verifier.loader import Exported, load, time_limit
+from argus.verifier.limits import time_limit
+from argus.verifier.loader import Exported, load
 
 KERNEL = """
 from argus.language import Tensor, bf16, gfx942, kernel
@@ -130,6 +131,7 @@ def test_a_traced_kernel_is_exported_too(tmp_path: Path) -> None:
         ("(" * 300 + ")" * 300, "E002", 1),
         ("def go():\n    raise ValueError('no')\ngo()\n", "E003", 2),
         ("import sys\nsys.exit(0)\n", "E003", 2),
+        ("import os\nos._exit(0)\n", "E003", 2),
         ("class Odd(BaseException): pass\nraise Odd\n", "E003", 2),
         ("import no_such_module_anywhere\n", "E003", 1),
         ("x = 1\n", "E004", None),

@@ -18,6 +18,7 @@ from argus.core.query import Budget
 from argus.report.atomic_write import write_text
 from argus.report.command_result import Outcome
 from argus.report.diagnostic_text import to_json
+from argus.report.sources import unreadable
 from argus.solvers import registry
 from argus.solvers.smtlib.script import export
 
@@ -63,6 +64,8 @@ def solvers(
     asked = Budget.about(seconds)
     reference = registry.get("portfolio")
     corpus = _scripts(folder) if folder is not None else collect(sources or (*shipped(), *checkout()), reference, asked)
+    if sources and not corpus.kernels:
+        raise _nothing_analysed(corpus)
     questions = corpus.questions[::every]
     _introduce(corpus, say)
     title = "as the verifier asks" if folder is None else f"scripts of {folder}"
@@ -103,11 +106,23 @@ def _scripts(folder: str) -> Corpus:
     try:
         corpus = scripts(Path(folder))
     except (OSError, UnicodeDecodeError) as problem:
-        raise ArgusError(Diagnostic("E001", "error", f"`{folder}` cannot be read: {problem}")) from problem
+        message = f"`{folder}` cannot be read: {unreadable(problem)}"
+        advice = "name a folder of scripts, such as one that `argus query export KERNEL DIR` writes"
+        raise ArgusError(Diagnostic("E001", "error", message, help=advice)) from problem
     if not corpus.questions:
         message = f"`{folder}` holds no script that ends in .smt2"
         raise ArgusError(Diagnostic("E001", "error", message, help="write some with `argus query export KERNEL DIR`"))
     return corpus
+
+
+def _nothing_analysed(corpus: Corpus) -> ArgusError:
+    """E001: none of the named kernels could be analysed."""
+    reasons = "; ".join(f"{name}: {reason}" for name, reason in corpus.skipped)
+    return ArgusError(
+        Diagnostic(
+            "E001", "error", f"--corpus names no kernel: {reasons}", help="name a kernel file or a folder of them"
+        )
+    )
 
 
 def _unique(questions: Iterable[Question]) -> tuple[Question, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from attrs import evolve, frozen
@@ -67,19 +68,22 @@ def run(request: Request, isolation: Name | None = None) -> Answer | Refused:
     return _check(request, name, traced)
 
 
-def trace_text(text: str, kernel: str = "", limits: Limits = TRACING) -> tuple[Exported, ...] | Refused:
+def trace_text(
+    text: str, kernel: str = "", limits: Limits = TRACING, file: str = "kernel.py"
+) -> tuple[Exported, ...] | Refused:
     """The kernels of a text, traced in a sandboxed process and parsed here as data; nothing is verified.
 
-    kernel: the name of one of them, all by default. The kernels' claims are not yet proved.
+    kernel: the name of one of them, all by default. file: the text's name or path, for locations. The kernels' claims
+    are not yet proved.
     """
     try:
         name = choose_isolation()
-        data = encode(TraceRequest(text, "kernel.py", kernel, 0.8 * limits.wall_seconds))
+        data = encode(TraceRequest(text, PurePath(file).name, kernel, 0.8 * limits.wall_seconds))
         ended = run_isolated(name, ["-m", "argus.runtime.sandbox.trace_kernels"], data, limits)
         why = _failure(ended, limits, "the process that ran the text")
         if why is not None:
             return _refusal(why, name, ended.seconds)
-        return parse_output(ended.output, "kernel.py").exported
+        return parse_output(ended.output, file).exported
     except ArgusError as problem:
         return _refusal(problem.diagnostic, "", 0.0)
 

@@ -7,6 +7,7 @@ code; its texts are reduced to printable characters, and its locations to places
 from __future__ import annotations
 
 import json
+from pathlib import PurePath
 from typing import Any, cast
 
 from attrs import fields, frozen
@@ -34,7 +35,7 @@ class ParsedOutput:
 
 
 def parse_output(data: bytes, file: str) -> ParsedOutput:
-    """Parse the output of `trace_kernels`. file: the name of the text.
+    """Parse the output of `trace_kernels`. file: the name of the text, or its path outside the sandbox.
 
     Raises ArgusError: E944 for empty and E945 for malformed output, else the diagnostic of the text or its kernels.
     """
@@ -111,7 +112,7 @@ def _localise(document: object, file: str) -> None:
 
 
 def _local(named: object, file: str) -> str:
-    return file if named in (f"{SCRATCH}/{file}", file) else ELSEWHERE
+    return file if named in (f"{SCRATCH}/{PurePath(file).name}", file) else ELSEWHERE
 
 
 # -- diagnostics of the text -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from itertools import product
 from math import prod
 from typing import Any
@@ -59,6 +59,11 @@ class Shipped:
         """The kernel of this configuration for a GPU of another number of processors, which is that of its blocks."""
         target = evolve(self.value.target, processors=processors)
         return evolve(self.template, target=target).trace(self.config)
+
+
+def is_of_another_type(family: str, known: Container[str]) -> bool:
+    """Whether a family is of f16, and one of bf16 is alike otherwise. known: names of families."""
+    return "_f16" in family and any(family.replace("_f16", other) in known for other in ("", "_bf16"))
 
 
 def families() -> Iterator[tuple[str, Any]]:

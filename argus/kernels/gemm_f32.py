@@ -12,7 +12,7 @@ parts are multiples of 16 bytes, and end in zeros. A kernel's name gives the lay
 from collections.abc import Callable
 from functools import reduce
 from operator import mul
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 
@@ -165,18 +165,25 @@ def claim_product(A: Tensor, B: Tensor, C: Tensor, products: int) -> None:
     assert_equals(C, of_matrices if len(C.shape) == len(("m", "n")) else lambda z, m, n: element(m, n, z))
 
 
+def matrix_types(
+    *, a_transposed: bool, b_transposed: bool, batched: bool = False, shared: bool = False
+) -> tuple[Any, Any, Any]:
+    """The types of A, B and C, of f32, for the layouts of `argus.kernels.layouts`, and of `argus.kernels.batched`."""
+    z, z_of_a = "Z " if batched else "", "Z " if batched and not shared else ""
+    of_a = Tensor[z_of_a + ("K M" if a_transposed else "M K"), f32]
+    return of_a, Tensor[z + ("K N" if b_transposed else "N K"), f32], Tensor[f"{z}M N", f32]
+
+
 def f32_products(
     *, a_transposed: bool, b_transposed: bool, batched: bool = False, shared: bool = False
 ) -> ProgramTemplate:
     """C = op(A) op(B) of f32, for the layouts of `argus.kernels.layouts`, and of `argus.kernels.batched`."""
     z, z_of_a = "Z " if batched else "", "Z " if batched and not shared else ""
-    of_a, of_b = (
-        Tensor[z_of_a + ("K M" if a_transposed else "M K"), f32],
-        Tensor[z + ("K N" if b_transposed else "N K"), f32],
+    of_a, of_b, of_c = matrix_types(
+        a_transposed=a_transposed, b_transposed=b_transposed, batched=batched, shared=shared
     )
     of_p = Tensor[f"S {z_of_a}" + ("L U" if a_transposed else "U L"), bf16]
     of_q = Tensor[f"S {z}" + ("L V" if b_transposed else "V L"), bf16]
-    of_c = Tensor[f"{z}M N", f32]
     of_chunks = Tensor["D M N", f32]
 
     def as_rows(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:

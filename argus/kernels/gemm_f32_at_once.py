@@ -6,7 +6,7 @@
 # Without `from __future__ import annotations`, since such annotations are evaluated where they stand.
 
 from argus.kernels.config_names import config_of
-from argus.kernels.gemm_f32 import Adding, add_chunks, by_layout, claim_product
+from argus.kernels.gemm_f32 import Adding, add_chunks, by_layout, claim_product, matrix_types
 from argus.kernels.schedules.parts_at_once import AtOnce, split_and_multiply
 from argus.language import (
     ProgramTemplate,
@@ -25,12 +25,12 @@ IN_CHUNKS = {"at_once_chunk4096": AtOnce(chunk=4096), "at_once_chunk128": AtOnce
 
 def at_once(*, a_transposed: bool, b_transposed: bool, batched: bool = False, shared: bool = False) -> Template:
     """C = op(A) op(B) of f32, for the layouts of `argus.kernels.layouts`, and of `argus.kernels.batched`."""
-    z, z_of_a = "Z " if batched else "", "Z " if batched and not shared else ""
-    of_a = Tensor[z_of_a + ("K M" if a_transposed else "M K"), f32]
-    of_b = Tensor[z + ("K N" if b_transposed else "N K"), f32]
+    of_a, of_b, of_c = matrix_types(
+        a_transposed=a_transposed, b_transposed=b_transposed, batched=batched, shared=shared
+    )
 
     @kernel(configs=CONFIGS)
-    def gemm_f32_at_once(A: of_a, B: of_b, C: Tensor[f"{z}M N", f32], *, cfg: AtOnce) -> None:
+    def gemm_f32_at_once(A: of_a, B: of_b, C: of_c, *, cfg: AtOnce) -> None:
         a, b = A.mT if a_transposed else A, B.mT if b_transposed else B
         split_and_multiply(a, b, C, cfg)
         claim_product(a, b, C, cfg.products)

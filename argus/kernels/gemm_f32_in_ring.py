@@ -6,21 +6,21 @@
 # Without `from __future__ import annotations`, since such annotations are evaluated where they stand.
 
 from argus.kernels.config_names import config_of
-from argus.kernels.gemm_f32 import by_layout, claim_product
+from argus.kernels.gemm_f32 import by_layout, claim_product, matrix_types
 from argus.kernels.schedules.parts_in_ring import InRing, split_in_ring
-from argus.language import ProgramTemplate, Template, Tensor, f32, kernel
+from argus.language import ProgramTemplate, Template, kernel
 
 CONFIGS = {"in_ring": InRing(), "in_ring_high": InRing(products=3)}
 
 
 def in_ring(*, a_transposed: bool, b_transposed: bool, batched: bool = False, shared: bool = False) -> Template:
     """C = A op(B) of f32, for the layouts of `argus.kernels.layouts`, and of `argus.kernels.batched`."""
-    z, z_of_a = "Z " if batched else "", "Z " if batched and not shared else ""
-    of_a = Tensor[z_of_a + ("K M" if a_transposed else "M K"), f32]
-    of_b = Tensor[z + ("K N" if b_transposed else "N K"), f32]
+    of_a, of_b, of_c = matrix_types(
+        a_transposed=a_transposed, b_transposed=b_transposed, batched=batched, shared=shared
+    )
 
     @kernel(configs=CONFIGS)
-    def gemm_f32_in_ring(A: of_a, B: of_b, C: Tensor[f"{z}M N", f32], *, cfg: InRing) -> None:
+    def gemm_f32_in_ring(A: of_a, B: of_b, C: of_c, *, cfg: InRing) -> None:
         a, b = A.mT if a_transposed else A, B.mT if b_transposed else B
         split_in_ring(a, b, C, cfg)
         claim_product(a, b, C, cfg.products)

@@ -106,7 +106,7 @@ class Parts:
     @property
     def parts(self) -> int:
         """Parts of an operand."""
-        return 1 + max(max(pair) for pair in PAIRS[self.products])
+        return count_parts(self.products)
 
     @property
     def order(self) -> Order:
@@ -218,3 +218,8 @@ def _fetch(box: Tensor, slot: Tensor, shared_by: tuple[int, ...]) -> None:
     else:
         mine, held = (part(each, cluster.rank, blocks) for each in (box, slot))
         copy(mine, held, via=tma.multicast(tuple(range(blocks))), edge=0)
+
+
+def count_parts(products: int) -> int:
+    """The parts of an operand, of which so many products count."""
+    return 1 + max(max(pair) for pair in PAIRS[products])

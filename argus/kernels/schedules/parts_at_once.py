@@ -12,7 +12,7 @@ from attrs import frozen
 
 from argus.kernels.schedules.contraction import Contraction, is_transposed, matrix_of
 from argus.kernels.schedules.epilogues import Tail
-from argus.kernels.schedules.parts import PAIRS, parts_of, store_sums
+from argus.kernels.schedules.parts import PAIRS, count_parts, parts_of, store_sums
 from argus.language import (
     Fragment,
     IntLike,
@@ -61,7 +61,7 @@ class AtOnce:
     @property
     def parts(self) -> int:
         """Parts of an operand."""
-        return 1 + max(max(pair) for pair in PAIRS[self.products])
+        return count_parts(self.products)
 
 
 class _Operand:

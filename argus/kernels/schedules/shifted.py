@@ -17,7 +17,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from argus.kernels.schedules.epilogues import Tail, apply
-from argus.kernels.schedules.parts import PAIRS, parts_of
+from argus.kernels.schedules.parts import PAIRS, count_parts, parts_of
 from argus.language import (
     DType,
     Fragment,
@@ -83,7 +83,7 @@ class Shifted:
     @property
     def parts(self) -> int:
         """Parts of an operand."""
-        return 1 + max(max(pair) for pair in PAIRS[self.products])
+        return count_parts(self.products)
 
     @property
     def width(self) -> int:

@@ -7,6 +7,9 @@ SOURCES := $(wildcard argus tests property_tests benchmarks examples conftest.py
 # Hundreds of tests start processes of their own: what these import is compiled once, not each time.
 unexport PYTHONDONTWRITEBYTECODE
 
+# With the space for new objects that Node has by default, its collector takes a tenth of the time.
+TYPES := NODE_OPTIONS=--max-semi-space-size=128 $(BIN)/pyright
+
 # One more than there are processors: some tests wait for processes that they have started.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
@@ -22,7 +25,7 @@ test: TIER := default
 test-all: TIER := all
 test-all: docs
 test test-all: .venv/.stamp
-	@echo "[1/5] pyright (strict), beside the others"; $(BIN)/pyright > .venv/pyright.txt 2>&1 & types=$$!; \
+	@echo "[1/5] pyright (strict), beside the others"; $(TYPES) > .venv/pyright.txt 2>&1 & types=$$!; \
 	trap 'kill $$types 2>/dev/null || true' EXIT; trap 'exit 130' INT TERM; set -e; \
 	echo "[2/5] ruff check"; $(BIN)/ruff check $(SOURCES); \
 	echo "[3/5] ruff format --check"; $(BIN)/ruff format --check $(SOURCES); \

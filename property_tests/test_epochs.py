@@ -6,6 +6,7 @@ counts barriers by line; the interpreter executes barriers and compares the coun
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +33,7 @@ def races(before: str, body: str, after: str) -> set[str]:
     return found
 
 
+@pytest.mark.share(2)
 @settings(max_examples=examples(25))
 @given(WORDS, st.text(LETTERS, max_size=7), WORDS, APART, st.integers(0, 3))
 @example("", "1dsws", "", ("p", "q"), 0)

@@ -215,6 +215,7 @@ def test_a_layout_through_a_shape_is_refused_only_where_there_is_none(layout: La
 pairs = st.frozensets(st.tuples(st.integers(-4, 4), st.integers(-4, 4)), max_size=12)
 
 
+@pytest.mark.share(4)
 @settings(max_examples=examples(300))
 @given(pairs, pairs)
 def test_relations_are_sets_of_pairs(a: frozenset[tuple[int, int]], b: frozenset[tuple[int, int]]) -> None:

@@ -20,6 +20,7 @@ from property_tests.strategies import queries
 BUDGET = Budget.about(2.0)
 
 
+@pytest.mark.share(2)
 @settings(max_examples=examples(300))
 @given(query=queries())
 def test_a_script_is_read_back(query: Query) -> None:
@@ -32,6 +33,7 @@ def test_a_script_is_read_back(query: Query) -> None:
     assert read_script(text).query.key == query.key
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("solver", [Z3Text(), Cvc5Text()], ids=lambda solver: solver.name)
 @settings(max_examples=examples(80))
 @given(query=queries())

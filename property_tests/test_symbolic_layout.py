@@ -7,6 +7,7 @@ from itertools import product as every
 from typing import Any, cast
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
@@ -163,6 +164,7 @@ def performed(call: Callable[[], Conditional]) -> Conditional | None:
         return None
 
 
+@pytest.mark.share(2)
 @settings(max_examples=examples(400))
 @given(calls(), facts)
 def test_exact_by_forms_alone(call: tuple[str, tuple[Any, ...]], given_facts: list[Claim]) -> None:

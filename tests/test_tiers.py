@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import commit, drawn
+from tests.tiers import LEAST, commit, drawn
 
 CASES = [(f"test[{number}]", number) for number in range(17)]
 SUITE = """
@@ -35,10 +35,23 @@ def test_cheap(): pass
 pytest_plugins = ("pytester",)
 
 
-def test_one_in_so_many_is_drawn_and_at_least_one() -> None:
+def test_one_in_so_many_is_drawn() -> None:
     assert len(list(drawn(CASES, 8, "a"))) == 3
-    assert len(list(drawn(CASES[:2], 8, "a"))) == 1
+    assert len(list(drawn(CASES[:8], 8, "a"))) == 1
     assert sorted(drawn(CASES, 1, "a")) == list(range(17))
+
+
+@pytest.mark.parametrize(("cases", "one_in", "often"), [(2, 3, 2 / 3), (1, 2, 1 / 2), (2, 8, LEAST), (1, 900, LEAST)])
+def test_few_cases_have_one_drawn_as_often_as_they_are_one_in_so_many(cases: int, one_in: int, often: float) -> None:
+    found = [list(drawn(CASES[:cases], one_in, str(seed))) for seed in range(2000)]
+    assert {len(each) for each in found} == {0, 1}
+    assert abs(sum(map(len, found)) / 2000 - often) < 0.04
+    assert {each for some in found for each in some} == set(range(cases))
+
+
+def test_groups_of_few_cases_have_their_turns_at_different_commits() -> None:
+    turns = {tuple(bool(list(drawn([(name, 0)], 4, str(seed)))) for seed in range(40)) for name in "abcdefgh"}
+    assert len(turns) == 8
 
 
 def test_each_commit_draws_others_and_itself_the_same() -> None:

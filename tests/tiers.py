@@ -13,10 +13,25 @@ TIERS: tuple[Tier, ...] = ("default", "all")
 Case = TypeVar("Case")
 
 
+LEAST = 1 / 4
+"""How often a group of few cases has its turn, at least: otherwise small groups would cost more than all large ones."""
+
+
 def drawn(cases: Sequence[tuple[str, Case]], one_in: int, seed: str) -> Iterable[Case]:
-    """One in so many of the named cases, at least one, by a hash of the seed and of their names."""
-    ranked = sorted(cases, key=lambda case: sha256(f"{seed}:{case[0]}".encode()).digest())
+    """One in so many of the named cases, by a hash of the seed and of their names.
+
+    Of fewer cases than that one, with the probability that this is, and at least `LEAST`.
+    """
+    ranked = sorted(((_digest(seed, name), case) for name, case in cases), key=lambda each: each[0])
+    if len(cases) < one_in:
+        turn = _digest(f"{seed} turn", min(name for name, _ in cases))
+        if int.from_bytes(turn[:8], "big") >= 2**64 * max(LEAST, len(cases) / one_in):
+            return []
     return [case for _, case in ranked[: -(-len(cases) // one_in)]]
+
+
+def _digest(seed: str, name: str) -> bytes:
+    return sha256(f"{seed}:{name}".encode()).digest()
 
 
 def commit(root: Path) -> str:

@@ -125,6 +125,7 @@ def test_a_vacuous_proof_ends_with_code_2(
     assert [each["code"] for each in kernel["diagnostics"]] == [code]
 
 
+@pytest.mark.share(2)
 def test_the_worst_kernel_of_a_file_decides(tmp_path: Path, capsys: Captured) -> None:
     both = PROVED.read_text(encoding="utf-8").partition("\n\nif __name__")[0]
     again = REFUTED.read_text(encoding="utf-8").partition("@kernel")[2].partition("\n\nif __name__")[0]
@@ -317,6 +318,7 @@ def test_build_writes_the_files_that_it_names(tmp_path: Path, capsys: Captured) 
     assert kernel["report"]["vgpr_spills"] == 0
 
 
+@pytest.mark.share(2)
 def test_build_reads_the_machine_code_of_sm_90a(capsys: Captured) -> None:
     """At the lines of the program: the rows of its loop, and what the compiler added."""
     file = str(ROOT / "tests" / "corpus" / "unknown" / "loops_of_no_trip.py")
@@ -351,6 +353,7 @@ def test_build_says_that_no_machine_code_was_read(monkeypatch: pytest.MonkeyPatc
     assert "machine code not read: no disassembler (pip install 'argus[sm90a]')" in capsys.readouterr().out
 
 
+@pytest.mark.share(4)
 def test_the_demo_shows_both_targets(tmp_path: Path, capsys: Captured) -> None:
     code = main(["demo", "-o", "made"])
 

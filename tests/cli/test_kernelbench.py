@@ -139,6 +139,7 @@ def test_sizes_that_are_left_out_are_said(tmp_path: Path) -> None:
     assert "shape '[16]' is invalid" in found.dropped[16]
 
 
+@pytest.mark.share(2)
 def test_a_model_is_compared_with_its_results_and_its_buffers() -> None:
     import torch  # noqa: PLC0415 reason: only tests of the comparison need it
 

@@ -102,6 +102,7 @@ def test_an_output_without_any_reference_is_not_compared(capsys: Captured) -> No
     assert "compared        nothing" in capsys.readouterr().out
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("text", "code"), [("2 * X", 0), ("2 * X + 1", 1), ("X[0]", 3), ("X + unknown", 3)])
 def test_a_function_of_the_user_is_the_reference(text: str, code: int, capsys: Captured) -> None:
     Path("known.py").write_text(f"def twice(X):\n    return {text}\n", encoding="utf-8")

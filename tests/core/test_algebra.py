@@ -69,6 +69,7 @@ def test_division_by_zero_is_refused() -> None:
             evaluate(operation(X, K), dict.fromkeys(symbols(X, K), 0))
 
 
+@pytest.mark.share(2)
 def test_a_form_lives_as_long_as_its_users() -> None:
     user = mul(add(M, 41, K), X)
     gc.collect()

@@ -20,6 +20,7 @@ def test_every_example_has_an_expectation() -> None:
     assert EXPECTED.keys() == {path.name for path in EXAMPLES.glob("*.py")}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_an_example_prints_the_expected_output(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")

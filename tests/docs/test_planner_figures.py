@@ -105,6 +105,7 @@ def test_todays_bandit_reproduces_the_searches() -> None:
         assert trials_to_near_best([took for _, took in trials], table(path).best(shape)) == kept.near[seed]
 
 
+@pytest.mark.share(3)
 def test_the_prior_is_fitted_to_the_table() -> None:
     path = TABLES / "gfx942.json"
     found, kept = (

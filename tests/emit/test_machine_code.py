@@ -90,6 +90,7 @@ def test_a_division_is_reported_as_calls(tmp_path: Path) -> None:
     assert source(warning.primary.span.frame.line).startswith("copy(1.0 / load(X")
 
 
+@pytest.mark.share(2)
 def test_spills_are_reported_at_the_lines_that_spill(tmp_path: Path) -> None:
     made, code = built(broken_schedules.crowded, tmp_path)
     assert isinstance(made.report, AssemblerReport)

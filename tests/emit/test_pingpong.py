@@ -53,6 +53,7 @@ def test_it_multiplies(sizes: dict[str, int], tmp_path: Path) -> None:
     np.testing.assert_allclose(c.astype(np.float64), expected, rtol=2**-8, atol=2**-10)
 
 
+@pytest.mark.share(2)
 def test_it_fits_one_block_a_processor_without_spills(tmp_path: Path) -> None:
     made = build(pingpong(), "gfx942", tmp_path)
     report = made.report

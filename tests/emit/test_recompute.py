@@ -56,6 +56,7 @@ def test_a_kernel_whose_addresses_fill_the_registers_computes_them_anew(
     assert scratch(kernel, tmp_path) > 0
 
 
+@pytest.mark.share(3)
 def test_a_kernel_that_does_not_spill_keeps_its_addresses(tmp_path: Path) -> None:
     kernel = named(LISTINGS / "convolution.py", "conv2d_same")
 

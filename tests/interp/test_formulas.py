@@ -81,6 +81,7 @@ def test_a_wrong_twin_differs_at_an_element(path: Path) -> None:
     assert {name for each in found for name, _ in each.facts} == {"found", "expected", "inputs"}
 
 
+@pytest.mark.share(2)
 def test_every_kind_of_inputs_tells_twins_apart() -> None:
     shown = {fact for path in WRONG[:4] for each in violations(traced(path), 8) for fact in each.facts}
     assert {text for name, text in shown if name == "inputs"} == {f"{kind}; computed in float64" for kind in KINDS}

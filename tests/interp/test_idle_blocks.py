@@ -51,6 +51,7 @@ def groups_run(kernel: Kernel, sizes: dict[str, int], monkeypatch: pytest.Monkey
     return len(seen)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("config", "tiles"), [("small", 2), ("columns_64", 2), ("pingpong", 3)])
 def test_one_block_without_a_tile_is_run_for_all(config: str, tiles: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert groups_run(gemm.trace(config), SIZES, monkeypatch) == tiles + 1

@@ -71,6 +71,7 @@ def test_a_size_of_zero_is_an_assumption_broken_or_nothing_to_do() -> None:
     assert interpret(gemm(), zeros(0, 4), zeros(3, 4), zeros(0, 3))["C"].shape == (0, 3)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("name", "code"), [("swapped_k_order", "I1"), ("direct_load_not_waited_for", "I31")])
 def test_a_violation_is_raised_unless_tags_are_not_checked(name: str, code: str) -> None:
     kernel = load(name).trace()

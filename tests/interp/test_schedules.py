@@ -59,6 +59,7 @@ def test_lists_that_fit_each_other_are_found_whatever_the_seed() -> None:
         assert starts[owner + 1] == 64
 
 
+@pytest.mark.share(3)
 def test_an_alarm_is_counted() -> None:
     found = count(gemm(Config(2, fault="early release")), sizes=4, random=0, seed=0)
     assert "I10" in {alarm.violation.code for alarm in found.alarms}

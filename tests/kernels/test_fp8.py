@@ -43,6 +43,7 @@ def test_sums_of_blocks_are_scaled_and_added(config: str) -> None:
     assert verdict.results == (told,)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("config", ["clustered_bands", "whole_bands", "pingpong"])
 def test_sums_of_whole_matrices_stay_in_registers(config: str, tmp_path: Path) -> None:
     assert not build(gemm_fp8.trace(config), directory=tmp_path).report.spills

@@ -174,6 +174,7 @@ def test_a_twin_with_other_pairs_is_refuted_by_numbers(name: str) -> None:
     assert found.counterexample.code == "I39"
 
 
+@pytest.mark.share(2)
 def test_sums_that_stay_in_the_matrix_unit_break_the_declared_number() -> None:
     """Over the real numbers they are the same sums."""
     template, config = FAMILIES["gemm_nt_f32"], Parts(apart=False, wide=False)

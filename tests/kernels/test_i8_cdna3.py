@@ -54,6 +54,7 @@ def test_sums_of_integers_are_exact() -> None:
     np.testing.assert_array_equal(found, a.astype(np.int64) @ b.T.astype(np.int64))
 
 
+@pytest.mark.share(2)
 def test_k_of_2_to_the_17_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Halves of tiles are summed apart: counted together, and without padding, they are as many products as K."""
     monkeypatch.setattr(schedule, "MOST_INTEGERS", (1 << 17) + 1)

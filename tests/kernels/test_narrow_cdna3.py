@@ -22,6 +22,7 @@ LENGTHS = {"interleaved_pairs": 138, "interleaved_narrow": 71}
 """Configurations, and a K of theirs that ends amid a tile and a vector."""
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("config", LENGTHS)
 def test_rows_of_any_length_are_multiplied(config: str) -> None:
     """Exact: the elements are small whole numbers."""

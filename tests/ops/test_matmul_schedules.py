@@ -37,6 +37,7 @@ def test_the_shape_determines_the_schedule(shape: tuple[int, int, int], kind: ty
     assert isinstance(gemm.configs[choose(*shape)], kind)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("config", CONFIGS)
 def test_every_schedule_is_a_shipped_kernel_of_the_same_claim(config: Config) -> None:
     traced = kernel(config)

@@ -111,6 +111,7 @@ ONE = scale(1), scale(1, seed=1)
 # -- launches ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("shapes", [((1,), (1,)), ((), (1, 1))], ids=str)
 def test_one_scale_a_matrix(fake: FakeDriver, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     a, b = eight(70, 48), eight(24, 48, 1).mT
@@ -137,6 +138,7 @@ def test_scales_of_blocks(fake: FakeDriver) -> None:
     assert len(fake.launches) == 1
 
 
+@pytest.mark.share(2)
 def test_a_repeated_call_checks_addresses_only(fake: FakeDriver) -> None:
     a, b = eight(64, 32), eight(16, 32, 1).mT
     argus.scaled_matmul(a, b, *ONE, config="by_rows")

@@ -110,6 +110,7 @@ def test_a_run_cut_off_anywhere_resumes_identically(tmp_path: Path) -> None:
             assert len(endpoint.asked) == sum(isinstance(each, Asked) for each in whole[cut:])
 
 
+@pytest.mark.share(3)
 def test_the_model_sees_the_best_design_and_why_others_were_stopped() -> None:
     with Endpoint(script) as endpoint, asking(endpoint) as beside:
         events, _ = went(beside, [])

@@ -130,6 +130,7 @@ def test_numbers_that_the_original_rounds_are_compared_with_its_own() -> None:
     assert {judge.judge_proved(mutant, same_results=True).fate for mutant in wrong} == {"survived"}
 
 
+@pytest.mark.share(3)
 def test_threads_that_hold_nothing_take_no_part() -> None:
     """Of a block with twice the threads the first half does all as before; half of the threads can't hold the tiles."""
     (threads,) = (operator for operator in OPERATORS if operator.name == "other_threads_count")

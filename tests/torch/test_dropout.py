@@ -73,6 +73,7 @@ def twice(x: Any) -> Any:  # noqa: ANN401 reason: torch's
     return argus.dropout(x, 0.5), argus.dropout(x, 0.5)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("graph", ["eager", "aot_eager"])
 def test_two_dropouts_of_a_graph_differ(graph: str) -> None:
     x = normal(4, 64, dtype=torch.float32).requires_grad_()

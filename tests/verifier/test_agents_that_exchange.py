@@ -92,14 +92,13 @@ def test_a_barrier_of_one_agent_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
     assert isinstance(verify(kernel, solver="z3", budget=BRIEF).verdict, Proved)
 
 
+STEP = """                part = load(slot.b.tile((16, 32), (wg, 0)), spread((16, 32), threads=128, vector=4))
+                copy(part, rows[wg, k % 2])
+"""
 STAGED = (
     ("b=shared(bf16, (32, 32), swizzle=64)", "b=shared(bf16, (32, 32))"),
     ("    tiles = persistent", "    rows = shared(bf16, (2, 2, 16, 32), swizzle=64)\n    tiles = persistent"),
-    (
-        '                fence("async proxy")\n',
-        "                part = load(slot.b.tile((16, 32), (wg, 0)), spread((16, 32), threads=128, vector=4))\n"
-        '                copy(part, rows[wg, k % 2])\n                fence("async proxy")\n',
-    ),
+    ('                fence("async proxy")\n', STEP + '                fence("async proxy")\n'),
     ("slot.b.tile((16, 32), (wg, 0)), init", "rows[wg, k % 2], init"),
 )
 """Edits after which the product reads no stage: one factor is what the agents exchange, the other an agent's own."""
@@ -118,9 +117,8 @@ def test_a_product_of_no_stage_is_complete_before_what_it_reads_is_written(monke
 
 
 def test_a_product_of_no_stage_needs_a_fence(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = load_edited(
-        NAME, *STAGED, ('                fence("async proxy")\n                sync', "                sync")
-    )
+    without = ('                fence("async proxy")\n                sync', "                sync")
+    kernel = load_edited(NAME, *STAGED, without)
     verdict = verify(kernel, solver="z3", budget=BRIEF).verdict
     assert isinstance(verdict, Unknown)
     assert "asynchronous read" in verdict.reason
@@ -137,6 +135,7 @@ def test_a_release_needs_no_barrier_of_its_own_after_another() -> None:
     assert "released by one thread while others may still read it" in verdict.reason
 
 
+@pytest.mark.share(2)
 def test_agents_release_equally_often() -> None:
     """A release an iteration late is the same for all agents; one from the iteration of the agent's number is not."""
     names = ("persistent, registers", "persistent, when, registers")

@@ -74,6 +74,7 @@ def test_tags_that_are_read_off_are_passed_on_where_they_say_what_a_value_is(mon
     assert isinstance(verdict(path), Proved)
 
 
+@pytest.mark.share(2)
 def test_what_tags_do_not_say_of_a_launch_they_do_not_say_of_later_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     path = PROGRAMS / "unknown" / "every_other_slab_doubled.py"
     assert isinstance(verdict(path), Unknown)

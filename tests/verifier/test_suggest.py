@@ -46,6 +46,7 @@ def test_tags_and_claims_are_found_for_a_bare_gemm(of_gemm: Suggestions) -> None
     assert {COVERS, WRITTEN} <= set(codes)
 
 
+@pytest.mark.share(4)
 def test_a_suggestion_says_where_it_goes_and_what_it_excludes(of_gemm: Suggestions) -> None:
     covers = next(each for each in of_gemm.found if each.code == COVERS)
 

@@ -117,6 +117,7 @@ def test_a_rejection_is_shown_with_its_counterexample() -> None:
     ]
 
 
+@pytest.mark.share(2)
 def test_a_real_counterexample_has_its_thread_element_and_program_point() -> None:
     wrong = TEXT.replace("(n, k))", "(n, k + 1))", 1)
     data = report_json(verify(trace_candidate(wrong, problem_of("gemm:512x512x512", "gfx942"))))["counterexample"]

@@ -27,6 +27,7 @@ def of(config: Hopper | Cdna3) -> Kernel:
     return gemm.instance(config, name_of(config))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("bn", [64, 128, 256])
 def test_more_stages_are_never_slower(bn: int) -> None:
     times = [predict(of(Hopper(bn=bn, stages=stages)), CUBE).microseconds for stages in (2, 3, 4)]

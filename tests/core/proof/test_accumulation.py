@@ -37,6 +37,7 @@ def test_sums_that_fit_the_file_are_proved() -> None:
     assert dict(report.verdict.coverage)["I22"] == 0  # a budget compares no elements
 
 
+@pytest.mark.share(2)
 def test_sums_over_the_file_are_refuted_and_told() -> None:
     assert isinstance(verify(traced(WIDE)).verdict, Proved)
     report = verify(traced(evolve(WIDE, agprs=True)))

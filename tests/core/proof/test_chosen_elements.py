@@ -63,11 +63,13 @@ FUNCTIONS: list[tuple[Function, str]] = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("of", "form"), FUNCTIONS)
 def test_the_words_of_integers_say_where_they_wrap_around(of: Function, form: str) -> None:
     assert form in " ".join(results(verdict(stored(of))))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("of", [of for of, _ in FUNCTIONS])
 def test_elements_of_other_tiles_are_not_combined(of: Function) -> None:
     found = verdict(stored(of, ahead=1))

@@ -260,6 +260,7 @@ def test_an_order_is_of_a_row() -> None:
     assert caught.value.diagnostic.code == "E106"
 
 
+@pytest.mark.share(4)
 def test_an_integer_for_each_row_of_a_tile_is_unknown() -> None:
     @kernel(target=gfx942, threads=256)
     def gathered(X: Tensor["T N", f32], which: Tensor["B", integers], Y: Tensor["B N", f32]) -> None:

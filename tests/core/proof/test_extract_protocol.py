@@ -255,6 +255,7 @@ def test_a_product_on_a_condition_is_no_group_of_each_use() -> None:
         assert ("I10" in failing(kernel)) == (left == 2)
 
 
+@pytest.mark.share(2)
 def test_groups_that_may_be_left_are_counted_by_uses() -> None:
     for pending, left in ((0, 0), (1, 1), (2, 1), (3, 2)):
         kernel = ring(Drained(products=2, lag=1, pending=pending))

@@ -100,6 +100,7 @@ def test_a_wrong_twin_is_not_its_formula(name: str) -> None:
     assert [f"{each.operator}: {each.what}" for each in equal] == SAME.get(name, [])
 
 
+@pytest.mark.share(3)
 def test_a_tile_read_before_it_is_written_has_no_value() -> None:
     kernel = traced("scaled_output")
     (twin,) = mutated(kernel, named(["init_never"]))

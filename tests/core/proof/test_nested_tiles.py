@@ -138,6 +138,7 @@ def by_the_block(kernel: Kernel) -> Kernel:
     return kernel
 
 
+@pytest.mark.share(2)
 def test_segments_that_depend_on_the_block_are_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = by_the_block(products())
     refused(kernel)

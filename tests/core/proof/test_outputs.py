@@ -287,6 +287,7 @@ def test_two_stores_make_one_tile() -> None:
     assert isinstance(verify(made, solver="z3").verdict, Proved)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "move",
     [halves(second=None), halves(second=0, source=0), halves(second=2, source=2), halves(source=0)],

@@ -33,6 +33,7 @@ def test_the_line_of_tiles_in_turn(golden: Golden) -> None:
     golden(pretty(read(ROLES["pingpong"]).kernel))
 
 
+@pytest.mark.share(4)
 def test_a_sequential_kernel_has_one_agent_and_no_barriers() -> None:
     for name, kernel in ROLES.items():
         line = read(kernel).kernel

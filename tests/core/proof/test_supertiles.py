@@ -188,6 +188,7 @@ def test_quotient_and_remainder_are_two_coordinates() -> None:
         assert tiles == set(product(range(rows), range(columns)))
 
 
+@pytest.mark.share(3)
 @heights
 def test_pairs_of_a_divisor_that_does_not_divide_the_count(height: int) -> None:
     """Quotient and remainder by height * columns: the guard holds for exactly the pairs that some number has."""

@@ -113,6 +113,7 @@ def test_pingpong_needs_its_turns() -> None:
     assert drawn.claim == "window"
 
 
+@pytest.mark.share(2)
 def test_barriers_without_waits_are_unconstrained() -> None:
     """The values' slots are free once the keys' are; who gives both back may give back values late."""
     whole = flash(1, 2, turns=False)

@@ -158,6 +158,7 @@ def test_even_and_odd_places_are_all_and_twice_the_even_ones_are_not(op: ReduceO
     assert not isinstance(equal(fn(join, even, even), every), Equal)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_an_operand_that_the_others_decide_is_left_out_where_that_is_known(seed: int) -> None:
     drawn, shorter = random.Random(seed), 0  # noqa: S311 reason: as above

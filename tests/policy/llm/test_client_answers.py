@@ -52,6 +52,7 @@ def test_a_good_answer_is_ranked_and_ends_in_the_planner() -> None:
     assert ranked[1].choice.name == "d100"
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("first", "said"),
     [

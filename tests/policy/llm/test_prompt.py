@@ -89,6 +89,7 @@ def test_a_technique_of_another_target_is_not_shown() -> None:
     assert "elsewhere" not in " ".join(shown)
 
 
+@pytest.mark.share(2)
 def test_a_request_is_bounded_whatever_is_shown() -> None:
     huge = tuple(
         Choice(f"{'ü' * 300}{number}", (Step("t" * 500, "c" * 500),), (1.0,) * 4, (("k" * 100, number),))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from attrs import evolve
 
 from argus.core.diagnostic import ArgusError
@@ -37,6 +38,7 @@ def right(each: Validation | ArgusError) -> bool:
     return isinstance(each, Validation) and each.right
 
 
+@pytest.mark.share(2)
 def test_only_the_kernel_with_a_fault_fails() -> None:
     hip, cuda = emitted(kernel("single_buffer")), emitted(kernel("cluster_shares_b"))
     wrong = edited(hip, "meet();", ";")

@@ -60,6 +60,7 @@ def test_assignments_are_sorted_by_expert(rocm: RocmTorch, case: tuple[int, int,
     assert not rocm.stub.findings
 
 
+@pytest.mark.share(2)
 def test_ids_of_no_expert_are_kept_and_nothing_is_accessed_outside(rocm: RocmTorch) -> None:
     ids = np.random.default_rng(0).integers(-(2**31), 2**31, (30, 4))
     found = ORDER(rocm.tensor(ids, "torch.int32"), 7)

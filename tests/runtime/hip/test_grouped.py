@@ -160,6 +160,7 @@ def test_a_wrong_list_of_tiles_is_not_computed_with(
     rocm.stub.library.stub_stop(0)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("counts", [[0, 1, 64, 65, 0, 200], [0] * 5, [7] * 1030], ids=["few", "none", "many"])
 def test_tiles_are_those_that_the_host_finds(rocm: RocmTorch, counts: list[int]) -> None:
     given, height = offsets(rocm, counts), 64

@@ -43,6 +43,7 @@ def requested(folder: Path, description: Path) -> tuple[np.ndarray[tuple[int, ..
     return tuple(each.astype(np.float32) for each in operands)
 
 
+@pytest.mark.share(2)
 def test_the_worker_launches_a_built_kernel_with_its_arguments(tmp_path: Path, built: Path, stub: Stub) -> None:
     symbol = load(built, stub.driver).launch["symbol"]
     left, right = requested(tmp_path, built)

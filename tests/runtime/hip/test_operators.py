@@ -28,6 +28,7 @@ def check_product(found: Tensor, a: Tensor, b: Tensor) -> None:
     np.testing.assert_array_equal(found.array.astype(np.float32), rounded(a.wide @ b.wide))
 
 
+@pytest.mark.share(2)
 def test_a_product_is_of_the_kernels_for_the_device(rocm: RocmTorch) -> None:
     a, b = rocm.whole(40, 24), rocm.whole(20, 24, seed=1).mT
     check_product(argus.matmul(a, b), a, b)

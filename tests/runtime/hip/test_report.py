@@ -93,6 +93,7 @@ def test_every_part_is_right(rocm: RocmTorch, parts: Parts, name: str) -> None:
     checked(rocm, parts, name)
 
 
+@pytest.mark.share(2)
 def test_a_wrong_element_and_one_beside_a_tensor_are_reported(
     rocm: RocmTorch, device: Device, parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:

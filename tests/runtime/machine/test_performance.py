@@ -64,6 +64,7 @@ def test_what_cannot_be_predicted_is_refused(
     assert code in capsys.readouterr().err
 
 
+@pytest.mark.share(3)
 def test_a_kernel_that_finds_its_operands_by_integers_needs_them() -> None:
     """Without the tiles of experts no tile has rows, so that nothing is multiplied."""
     kernel, counts = grouped_nt.trace("interleaved_128"), [300, 0, 212]

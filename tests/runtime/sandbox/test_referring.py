@@ -19,6 +19,7 @@ def asked(body: str, more: str = "") -> ReferenceOutputs | Refused:
     return evaluate_reference(f"{KERNEL}\n\ndef reference(A, B):\n    {body}\n{more}", CALLS, {"M": 2, "N": 4, "K": 3})
 
 
+@pytest.mark.share(2)
 def test_an_array_and_arrays_by_name_come_back_exactly() -> None:
     alone, several = asked("return A @ B.T / 3"), asked("return {'C': A @ B.T, 'D': A[0, 0]}")
 

@@ -192,6 +192,7 @@ def test_every_file_that_is_changed_is_found(role: str, tmp_path: Path, home: Pa
     assert shown[{"problem": "problem text", "ir": "traced" if "traced" in shown else "ir"}.get(role, role)] == "FAILED"
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("remembered")
 def test_without_the_file_claims_that_need_it_are_not_checked(tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out")

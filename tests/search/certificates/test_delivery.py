@@ -23,6 +23,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("deliveries")
 
 
+@pytest.mark.share(3)
 def test_no_design_no_delivery(tmp_path: Path) -> None:
     with pytest.raises(ArgusError) as refused:
         deliver(evolve(found("gfx942"), best=None), tmp_path / "out")

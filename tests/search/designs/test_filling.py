@@ -18,6 +18,7 @@ SMALL = Gemm(2048, 2048, 2048, "bf16", "gfx942")
 SHORT = Cdna3Staged(bk=64, run=8, vector=8, swizzle=True)
 
 
+@pytest.mark.share(2)
 def test_resident_blocks_agree_with_compiler_reports() -> None:
     """Every tenth design of MI300X; a few may differ, where registers are underestimated."""
     machine, designs = MACHINES["gfx942"], design_space("gfx942")

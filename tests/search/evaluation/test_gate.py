@@ -50,6 +50,7 @@ def tools(tmp_path: Path) -> Tools:
     )
 
 
+@pytest.mark.share(2)
 def test_a_proved_design_passes_with_a_predicted_time(tools: Tools) -> None:
     ticks = count()
     found = evaluate(PROBLEM, "cdna3", tools, clock=lambda: float(next(ticks)))
@@ -98,6 +99,7 @@ def test_the_gpu_result_counts(tools: Tools, card: Card, outcome: str, stage: st
     assert found.microseconds == (200.0 if outcome == "timed" else None)
 
 
+@pytest.mark.share(2)
 def test_what_is_no_fault_of_a_candidate_is_raised(tools: Tools) -> None:
     with pytest.raises(ArgusError, match="E406"):
         evaluate(PROBLEM, "cdna3", evolve(tools, device=Card(fault="E406")))
@@ -227,6 +229,7 @@ def with_a_short_sum() -> str:
     return TEXT.replace(stored, SHORT.lstrip("\n"))
 
 
+@pytest.mark.share(2)
 def test_a_claim_under_a_condition_lets_no_shorter_sum_pass(tools: Tools) -> None:
     found = evaluate(PROBLEM, "text-6", tools, with_a_short_sum())
 

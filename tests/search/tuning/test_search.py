@@ -67,6 +67,7 @@ def test_a_candidate_is_proved_and_compiled_and_found_again(tmp_path: Path) -> N
     assert Path(again.path).with_suffix(".cubin").stat().st_mtime_ns == compiled.st_mtime_ns
 
 
+@pytest.mark.share(4)
 def test_a_process_pool_prepares_the_same_as_one_process(tmp_path: Path) -> None:
     names = ["columns_64", "nothing", "hopper_bn64_stages7"]
     found = {each.name: each for each in prepare_all(names, 2, tmp_path)}

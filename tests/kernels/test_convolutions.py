@@ -191,6 +191,11 @@ EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
         shifted,
         ("place = of_class + axis.pad - axis.stride", "place = of_class + 1 + axis.pad - axis.stride"),
     ),
+    "taps of the other class, two axes": (
+        "transposed steps, two axes",
+        shifted,
+        ("place = of_class + axis.pad - axis.stride", "place = of_class + 1 + axis.pad - axis.stride"),
+    ),
     "classes exchanged": (
         "transposed steps",
         shifted,

@@ -12,7 +12,7 @@ from argus.core import algebra
 from argus.core.index import Bin, Cmp, Const, Index, Symbol
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.terms import chosen, plus, replaced
-from argus.core.values.expr import Expr, Reduce, expr
+from argus.core.values.expr import Choose, Compare, Expr, Reduce, expr
 from argus.core.values.rewriting import integers, map_parts, nodes, parts, substitute
 from argus.core.walk import substitute as substitute_index
 from argus.core.walk import symbols, topological
@@ -67,7 +67,8 @@ def _equal(
     if not left:
         forms = [known.in_digits(known.simplified(each)) for each in sides]
         ways = [[_spelled(each, beside) for each in forms] for beside in (frozenset(quotients), None)]
-        return any(known.equal(*each, cases=cases) for each in (ways if ways[0] != ways[1] else ways[:1]))
+        compared = Known.equal if cases else _equal_by_choices
+        return any(compared(known, *each) for each in (ways if ways[0] != ways[1] else ways[:1]))
     (symbol, modulus), *rest = left
     if modulus > most:
         return False
@@ -80,6 +81,14 @@ def _equal(
         if not _equal(here, (held, formula), rest, most // modulus, (*quotients, number), cases=cases):
             return False
     return True
+
+
+def _equal_by_choices(known: Known, held: Expr, formula: Expr) -> bool:
+    """Whether both are equal as they are written, in each case of the tests by which what is held is chosen."""
+    if not isinstance(held, Choose) or isinstance(held.test, Compare):
+        return known.equal(held, formula, cases=False)
+    branches = (held.test, held.then), (algebra.negate(held.test), held.other)
+    return all(_equal_by_choices(known.within(test), value, formula) for test, value in branches)
 
 
 def has_terms(root: Expr) -> bool:

@@ -106,3 +106,40 @@ def test_integers_in_bf16_slip_past_if_it_is_taken_to_have_those_of_f32(
 def test_an_integer_that_bf16_has_decides_there() -> None:
     edits = rounded_to_bf16("z.to(bf16).to(f32) > 255.0", "elements(Z)(r) > 255")
     assert_proved(load_edited("formula_integers_compared_in_f32", *edits))
+
+
+LEFT = "(x - round_bf16(x))"
+LEFT_TWICE = f"({LEFT} - round_bf16({LEFT}))"
+
+
+def is_of_bf16(value: str) -> tuple[tuple[str, str], ...]:
+    """Edits after which it is claimed that bf16 has what is computed of a number of f32."""
+    return (
+        ('X: Tensor["M", i32]', 'X: Tensor["M", f32]'),
+        ("(x == z,", f"({value}.to(bf16).to(f32) == {value},"),
+        ("elements(X)(r) == elements(Z)(r)", "elements(X)(r) == elements(X)(r)"),
+        ("assert_equals, ", "assert_equals, bf16, round_bf16, "),
+    )
+
+
+@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.parametrize("value", ["round_bf16(x)", "where(x > 1.0, round_bf16(x), 2.0)", LEFT_TWICE])
+def test_what_bf16_has_is_not_rounded(value: str) -> None:
+    assert_proved(load_edited("formula_integers_compared_in_f32", *is_of_bf16(value)))
+
+
+def anything(_: DType, __: Expr) -> bool:
+    return True
+
+
+@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.parametrize("value", [LEFT, f"({LEFT} - round_bf16(x))", "where(x > 1.0, round_bf16(x), 257.0)"])
+def test_what_bf16_may_not_have_slips_past_if_it_is_taken_to_have_it(
+    value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = load_edited("formula_integers_compared_in_f32", *is_of_bf16(value))
+    assert isinstance(verify(kernel, solver="z3", budget=NO_RUNS).verdict, Unknown)
+
+    monkeypatch.setattr(rounded_integers, "_has", anything)
+
+    assert_proved(kernel)

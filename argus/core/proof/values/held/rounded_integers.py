@@ -54,9 +54,37 @@ def as_float(of: Expr, dtype: DType, holds: Holds) -> Expr:
 
 
 def narrowed(of: Expr, dtype: DType) -> Expr:
-    """A number that a type of fewer bits than f32 rounds."""
+    """A number that a type of fewer bits than f32 rounds: itself, if it is one that the type has."""
     rounds = dtype.family == "float" and dtype.bits < f32.bits and not isinstance(of, Number)
-    return fn(_name(dtype), of) if rounds else of
+    return fn(_name(dtype), of) if rounds and not _has(dtype, of) else of
+
+
+def _has(dtype: DType, of: Expr) -> bool:
+    """Whether a value is a number that the type has, as far as its shape tells.
+
+    What bf16 leaves of what it leaves of a number of f32 is one of bf16, as 24 bits are three times 8, unless it
+    underflows.
+    """
+    match of:
+        case Number(value=value):
+            return value.denominator == 1 and abs(value) < whole_numbers((dtype,))
+        case Choose(then=one, other=other):
+            return _has(dtype, one) and _has(dtype, other)
+        case Fn(name="round_bf16"):
+            return dtype == bf16
+        case Fn(name="sub", args=(Fn(name="sub"), _)):
+            return dtype == bf16 and _leaves(of) and _leaves(of.args[0])
+        case _:
+            return isinstance(of, Fn) and of.name == _name(dtype)
+
+
+def _leaves(of: Expr) -> bool:
+    """Whether a value is x - round_bf16(x)."""
+    match of:
+        case Fn(name="sub", args=(x, Fn(name="round_bf16", args=(rounded,)))):
+            return x is rounded
+        case _:
+            return False
 
 
 def computed(name: str, args: Sequence[Expr], dtype: DType, holds: Holds) -> Expr:

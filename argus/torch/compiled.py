@@ -108,19 +108,28 @@ Step = KernelStep | EagerStep
 
 @frozen
 class Compiled:
-    """A graph that runs. steps: in order; gone: after each, the tensors that nothing needs any more."""
+    """A graph that runs. steps: in order; gone: after each, the tensors that nothing needs any more.
+
+    held: constants of the program, which lie where they are needed from the first call on: while a graph is compiled,
+    torch makes fake tensors of copies.
+    """
 
     graph: Lowered
     steps: tuple[Step, ...]
     gone: tuple[tuple[str, ...], ...]
-    held: Mapping[str, Any]
+    held: dict[str, Any]
+    devices: dict[str, torch.device]
 
     @staticmethod
     def of(graph: Lowered, steps: Sequence[Step], module: Any) -> Compiled:  # noqa: ANN401 reason: torch's
-        held = {each.name: _on(getattr(module, each.target), each.device) for each in graph.held}
-        return Compiled(graph, tuple(steps), _gone(graph, steps), held)
+        held = {each.name: getattr(module, each.target) for each in graph.held}
+        devices = {each.name: each.device for each in graph.held if each.device is not None}
+        return Compiled(graph, tuple(steps), _gone(graph, steps), held, devices)
 
     def __call__(self, *given: Any) -> tuple[Any, ...]:  # noqa: ANN401 reason: torch's
+        while self.devices:
+            name, device = self.devices.popitem()
+            self.held[name] = self.held[name].to(device)
         tensors = dict(self.held)
         values: dict[str, int] = {}
         for (name, size), each in zip(self.graph.inputs, given, strict=True):
@@ -140,10 +149,6 @@ class Compiled:
             for name in gone:
                 tensors.pop(name, None)
         return tuple(_result(each, tensors, values) for each in self.graph.outputs)
-
-
-def _on(tensor: Any, device: torch.device | None) -> Any:  # noqa: ANN401 reason: torch's
-    return tensor if device is None else tensor.to(device)
 
 
 def _solved(size: Index, value: int) -> dict[str, int]:

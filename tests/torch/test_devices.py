@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from attrs import evolve
 from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from argus.nests.rewrite import reads
+from argus.torch.compiled import Compiled
 from argus.torch.lowering import lowered
 from argus.torch.steps import Constant, EagerStep, Lowered, NestStep, Tensor
 
@@ -52,6 +54,20 @@ def test_a_constant_is_copied_to_the_device_once() -> None:
     (moved,) = (each for each in graph.held if each.device is not None)
     assert moved == Constant(moved.name, "_tensor_constant0", torch.device("cuda", 0))
     assert read_by_nests(graph) == {"x_1", moved.name}
+
+
+def test_a_constant_that_torch_compiles_with_fakes_is_a_tensor_when_it_is_used() -> None:
+    """Copies that are made meanwhile are fake, and so they are not made before the first call."""
+    graph = evolve(steps_of(below_a_half, "cuda"), outputs=(Tensor("constant"),))
+    held = (Constant("constant", "_tensor_constant0", torch.device("cpu")),)
+    module = torch.nn.Module()
+    module.register_buffer("_tensor_constant0", T.tensor(0.5))
+    with FakeTensorMode():
+        made = Compiled.of(evolve(graph, steps=(), held=held, inputs=()), (), module)
+
+    for _ in range(2):
+        (found,) = made()
+        assert (type(found), float(found)) == (torch.Tensor, 0.5)
 
 
 def test_a_number_that_is_given_is_copied_at_each_call() -> None:

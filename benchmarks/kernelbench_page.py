@@ -227,6 +227,9 @@ def notes(row: Row) -> Iterator[str]:
         yield f"sums in another order ({', '.join(row['rewrites'])})"
     if row["against"] != ["float64"]:
         yield "against eager torch"
+    ahead: Row = row.get("ahead") or {}
+    if "error without rewrites" in ahead:
+        yield f"not prepared without rewrites: {ahead['error without rewrites']}"
     if row.get("cut"):
         yield f"cut: {row['cut']}"
     if row["shapes_dropped"]:

@@ -93,17 +93,22 @@ def main(place: str, key: str) -> None:
     known: dict[str, Any] = {"cold": asked.cold}
     with use_solver(asked.solver), _own_cache() if asked.cold else nullcontext():
         start, own = perf_counter(), process_time()
-        try:
-            known["kernels"] = prepare(Path(problem.path), asked.device)
-        except Exception as error:  # noqa: BLE001 reason: where the problem is run, its error is said
-            known["error"] = f"{type(error).__name__}: {str(error)[:200]}"
+        path = Path(problem.path)
+        known |= _said("error", lambda: {"kernels": prepare(path, asked.device)})
         known |= {"seconds": round(perf_counter() - start, 2), "processor": round(process_time() - own, 2)}
         entries = tuple(argus.torch.report())
-        with suppress(Exception):  # what is asked for beside it
-            prepare_without_rewrites(Path(problem.path), asked.device)
+        known |= _said("error without rewrites", lambda: prepare_without_rewrites(path, asked.device))
         known["proofs"] = round(sum(each.in_proofs for each in entries), 2)
         known["not_proved"] = sorted({each for entry in entries for each in entry.failed})
     Tickets(Path(asked.folder)).write(ahead_of(problem), known)
+
+
+def _said(name: str, made: Callable[[], dict[str, Any] | None]) -> dict[str, Any]:
+    """What is made, or the error by a name: where the problem is run, it is said."""
+    try:
+        return made() or {}
+    except Exception as error:  # noqa: BLE001 reason: a problem's code is the checkout's
+        return {name: f"{type(error).__name__}: {str(error)[:200]}"}
 
 
 def _leave(_signal: int, _frame: object) -> None:

@@ -34,7 +34,7 @@ from argus.torch.kernelbench.problem import Problem, load, runnable
 from argus.torch.kernelbench.timing import interleaved
 from argus.torch.report import GraphEntry
 
-_LIMITS = (16, 24, 32, 48, 64, 96, 128)
+_LIMITS = (16, 24, 32, 48, 64, 96, 128, 12, 8)
 _ON_CPU = 1 << 17
 """Elements of inputs on the CPU, where kernels are interpreted."""
 _OTHER_LIMITS = (96, 160, 128, 192, 64, 48)
@@ -59,6 +59,7 @@ def main(given: list[str]) -> None:
     if asked.gpus > 1:
         os.environ["CUDA_VISIBLE_DEVICES"] = own[int(given[2])] if len(own) >= asked.gpus else given[2]
     warnings.simplefilter("ignore")
+    _torch._dynamo.config.reorderable_logging_functions.add(warnings.warn)  # said after a graph, which it does not end
 
     def write(row: Row) -> None:
         with rows.open("a", encoding="utf-8") as into:

@@ -70,3 +70,21 @@ def test_an_operand_whose_axis_has_several_strides_is_copied(monkeypatch: pytest
         run: Any = torch.compile(of, backend=argus_backend)  # pyright: ignore[reportUnknownMemberType]  # torch's
         assert torch.allclose(run(given, w), of(given, w), atol=1e-5)
         assert [each.name.partition("_")[0] for each in argus.torch.report()[-1].kernels] == kinds
+
+
+@pytest.mark.nightly
+def test_an_operand_is_copied_as_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heads of keys, which attention multiplies by as columns, are copied in rows: neighbours there are neighbours."""
+    for name in ("_MANY", "_EACH"):  # as of products that are for matrix units
+        monkeypatch.setattr(work, name, 0)
+    x, bias = torch.randn(40, 48), torch.randn(48)
+
+    def scores(x: Tensor, bias: Tensor) -> Tensor:
+        heads = (x + bias).view(2, 20, 2, 3, 8).permute(2, 0, 3, 1, 4)
+        return heads[0] @ heads[1].transpose(-1, -2)
+
+    run: Any = torch.compile(scores, backend=argus_backend)  # pyright: ignore[reportUnknownMemberType]  # torch's
+    assert torch.allclose(run(x, bias), scores(x, bias), atol=1e-5)
+    product = argus.torch.report()[-1].kernels[-1]
+    assert product.name.startswith("products")
+    assert "X1[i0, i2, j0]" in product.nests

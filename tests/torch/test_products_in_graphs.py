@@ -11,7 +11,7 @@ from torch.nn import functional
 
 import argus.torch
 from argus.nests import work
-from argus.torch import choice_of_products
+from argus.torch import choice_of_products, planner
 from argus.torch.backend import argus_backend
 
 F: Any = functional
@@ -52,6 +52,29 @@ def test_a_product_that_two_results_need_is_computed_once() -> None:
     assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(found, both(x, w), strict=True))
     report = argus.torch.report()[-1]
     assert [each.name.partition("_")[0] for each in report.kernels] == ["products", "pointwise", "pointwise"]
+
+
+def test_work_that_is_not_proved_leaves_a_product_to_its_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not product and work to one that reads operands again for each element."""
+    for name in ("_MANY", "_EACH"):  # as of products that are for matrix units
+        monkeypatch.setattr(work, name, 0)
+    monkeypatch.setattr(planner, "_PROOFS", {})
+    monkeypatch.setattr(planner, "NOT_PROVED", set[tuple[str, str]]())
+    real: Any = planner._proof  # pyright: ignore[reportPrivateUsage]  # the one place where kernels are proved
+
+    def proof(candidate: Any, form: Any, budget: Any) -> Any:  # noqa: ANN401 reason: of the planner
+        with_work = candidate.family.startswith("products") and len(form.parameters) > len(("x", "w", "y"))
+        return "unknown" if with_work else real(candidate, form, budget)
+
+    monkeypatch.setattr(planner, "_proof", proof)
+    x, w, b = torch.randn(20, 40), torch.randn(24, 40), torch.randn(24)
+
+    def layer(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        return torch.exp(F.linear(x, w, b))
+
+    run: Any = torch.compile(layer, backend=argus_backend)  # pyright: ignore[reportUnknownMemberType]  # torch's
+    assert torch.allclose(run(x, w, b), layer(x, w, b), rtol=1e-4)
+    assert [each.name.partition("_")[0] for each in argus.torch.report()[-1].kernels] == ["products", "pointwise"]
 
 
 @pytest.mark.nightly

@@ -135,6 +135,11 @@ class Artifact:
     machine_code: MachineCode | None = None
     code_intervals: CodeIntervals | None = None
 
+    def __repr__(self) -> str:
+        """One line: the kernel, its target, warnings, and where its code is; `argus build` prints the rest."""
+        warned = f", warnings {', '.join(each.code for each in self.warnings)}" if self.warnings else ""
+        return f"<Artifact {self.name} ({self.target}): {self.code}{warned}>"
+
 
 def launch_info(kernel: Kernel, symbol: str, written: frozenset[str], guards: Sequence[Guard] = ()) -> LaunchInfo:
     """How to launch the kernel compiled as `symbol`. written: names of the tensors it stores to."""

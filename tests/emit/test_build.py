@@ -49,6 +49,7 @@ def test_the_shipped_gemm(tmp_path: Path) -> None:
     assert report.count("scratch") == report.count("flat") == report.count("v_accvgpr") == 0
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".hip", ".hsaco", ".json", ".s"]
     assert made.code.read_bytes()[:4] == b"\x7fELF"
+    assert repr(made) == f"<Artifact {made.name} (gfx942): {made.code}>"
     assert made.source.read_text() == made.source_text
 
 

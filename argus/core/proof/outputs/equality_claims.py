@@ -141,8 +141,8 @@ def difference(flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: 
         alike.setdefault(case.value, []).append(case)
     for value, cases in alike.items():
         shared = tuple(cond for cond in cases[0].given if all(cond in each.given for each in cases))
-        if len(cases) > 1 and not _difference(compared, Stored(value, shared)):
-            continue  # for all elements of these stores at once
+        if len(cases) > 1 and not _difference(compared, Stored(value, shared), cases=False):
+            continue  # for all elements of these stores at once, where that shows without cases
         reason = next(filter(None, (_difference_by_element(compared, case) for case in cases)), "")
         if reason:
             return reason
@@ -169,7 +169,8 @@ def _difference_by_element(of: _Compared, case: Stored) -> str:
     return reason if own.value is case.value else _difference(of, own)
 
 
-def _difference(of: _Compared, case: Stored) -> str:
+def _difference(of: _Compared, case: Stored, *, cases: bool = True) -> str:
+    """Why what is stored is not known to equal the formula. cases: whether cases of what is open are tried."""
     flow, claim, at, order = of.flow, of.claim, of.at, of.order
     formula = _over(claim, at, order)
     meant = substitute_index(claim.where, {}, tuple(at[axis] for axis in order))
@@ -192,6 +193,8 @@ def _difference(of: _Compared, case: Stored) -> str:
         or equal_by_terms(known, value, wanted, cases=False)
     ):
         return ""
+    if not cases:
+        return "" if known.equal(value, wanted, cases=False) else "it is not equal without cases"
     if _equal_by_names(known, value, wanted) or known.equal(value, wanted):
         return ""
     placed = as_integers(value, wanted, known, of.rounded)

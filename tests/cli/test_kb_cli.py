@@ -43,7 +43,7 @@ def test_an_unknown_technique_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     assert "error[E906]: there is no technique `wider-tile`" in capsys.readouterr().err
 
 
-@pytest.mark.share(2, among="techniques checked")
+@pytest.mark.share(4, among="techniques checked")
 def test_a_check_proves_and_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "check", "vector-loads", "tma-multicast", "--prove", "--json"]) == 0
 

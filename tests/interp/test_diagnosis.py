@@ -64,7 +64,7 @@ def with_count(kernel: Kernel, name: str, count: int) -> Kernel:
     return edited(kernel, change)
 
 
-@pytest.mark.share(3, among="correct kernels in the interpreter")
+@pytest.mark.share(5, among="correct kernels in the interpreter")
 def test_a_correct_kernel_has_no_diagnosis() -> None:
     assert diagnosed(gemm(SMALL)) is None
     assert refute(gemm(Config(2, 1)), (), Budget.about(2.0)) is None

@@ -105,7 +105,7 @@ ORDERS = st.sampled_from(["random", "lowest", "highest", "round_robin"])
 SCHEDULES = st.builds(Schedule, st.sampled_from(["early", "late", "mixed"]), st.integers(0, 1 << 16), ORDERS)
 
 
-@pytest.mark.share(3, among="correct kernels in the interpreter")
+@pytest.mark.share(5, among="correct kernels in the interpreter")
 @settings(max_examples=examples(15), deadline=None)
 @given(schedule=SCHEDULES, m=st.integers(1, 66), n=st.integers(1, 66), steps=st.integers(1, 10))
 def test_schedules_agree_on_a_correct_kernel(schedule: Schedule, m: int, n: int, steps: int) -> None:

@@ -38,7 +38,7 @@ def marked(panel: Panel, badge: str) -> Marked:
     }
 
 
-@pytest.mark.share(3, among="pictures")
+@pytest.mark.share(5, among="pictures")
 def test_both_factors_of_a_wrong_product_are_marked_in_their_fragments() -> None:
     a, b = drawn("transposed_b").panels
 
@@ -47,7 +47,7 @@ def test_both_factors_of_a_wrong_product_are_marked_in_their_fragments() -> None
     assert [(at, cell.lines) for at, cell in marked(b, "!").items()] == [(("1", "0"), ("T1,129", "V0"))]
 
 
-@pytest.mark.share(3, among="pictures")
+@pytest.mark.share(5, among="pictures")
 def test_what_the_thread_holds_besides_is_outlined() -> None:
     a, _ = drawn("transposed_b").panels
     outlined = [cell for row in a.cells for cell in row if cell.border == "phase"]
@@ -64,7 +64,7 @@ def test_a_shared_element_is_marked_in_its_slot() -> None:
     assert len(panel.rows) == len(panel.columns) == WINDOW
 
 
-@pytest.mark.share(3, among="pictures")
+@pytest.mark.share(5, among="pictures")
 def test_the_window_is_where_the_element_is() -> None:
     (panel,) = drawn("swapped_output").panels
 
@@ -81,7 +81,7 @@ def test_elements_that_fail_alike_are_marked_too() -> None:
     assert all(cell.border == "conflict" for cell in cells if cell.badge)
 
 
-@pytest.mark.share(3, among="pictures")
+@pytest.mark.share(5, among="pictures")
 def test_an_element_outside_the_tensor_is_drawn_outside_of_it() -> None:
     (panel,) = drawn("missing_tail_predicate").panels
     (cell,) = marked(panel, "!").values()
@@ -99,7 +99,7 @@ def test_a_fault_without_an_element_has_no_picture() -> None:
     assert picture(kernel, verdict.counterexample) is None
 
 
-@pytest.mark.share(3, among="pictures")
+@pytest.mark.share(5, among="pictures")
 def test_the_command_line_writes_an_svg_with_a_legend(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "tile.svg"
 

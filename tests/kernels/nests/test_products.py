@@ -120,7 +120,7 @@ _TWINS = {
 }
 
 
-@pytest.mark.share(90, among="products with tails")
+@pytest.mark.share(128, among="products with tails")
 @pytest.mark.parametrize(("tail", "config"), CASES)
 def test_each_tail_of_f32_is_proved(tail: str, config: str) -> None:
     made: Any = product(form_of(tails(_sums())[tail]), F32[config], "made")
@@ -128,7 +128,7 @@ def test_each_tail_of_f32_is_proved(tail: str, config: str) -> None:
     assert is_proved(made)
 
 
-@pytest.mark.share(90, among="products with tails")
+@pytest.mark.share(128, among="products with tails")
 @pytest.mark.parametrize("config", HALF)
 @pytest.mark.parametrize("tail", ["gelu", "a residual", "a factor of rows"])
 def test_each_tail_of_bf16_is_proved(tail: str, config: str) -> None:
@@ -197,7 +197,7 @@ def _separately(both: Canonical) -> list[Canonical]:
     return [evolve(both, nests=(evolve(each, output="Y0"),), parameters=tuple(parameters)) for each in both.nests]
 
 
-@pytest.mark.share(90, among="products with tails")
+@pytest.mark.share(128, among="products with tails")
 @pytest.mark.parametrize("config", ["parts", "in a ring", "fmas"])
 @pytest.mark.parametrize("tail", _TWINS)
 def test_a_kernel_with_another_tail_is_not_proved(tail: str, config: str) -> None:

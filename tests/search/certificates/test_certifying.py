@@ -287,7 +287,7 @@ def test_a_kernel_that_is_refuted_is_found(tmp_path: Path, home: Path) -> None:
     assert shown["traced"].state == "FAILED"
 
 
-@pytest.mark.share(4, among="certificates")
+@pytest.mark.share(12, among="certificates")
 @pytest.mark.usefixtures("remembered")
 def test_a_measured_time_is_not_checked_and_an_impossible_one_fails(tmp_path: Path, home: Path) -> None:
     folder = delivery("sm_90a", tmp_path / "out", home, "measured")
@@ -335,7 +335,7 @@ def test_without_a_compiler_code_is_not_checked(
     assert (shown["code"], shown["time"], shown["source"]) == ("not checked", "not checked", "ok")
 
 
-@pytest.mark.share(4, among="certificates")
+@pytest.mark.share(12, among="certificates")
 def test_another_solver_is_asked_anew(tmp_path: Path, home: Path) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
 

@@ -142,7 +142,7 @@ def test_a_delivery_of_a_file_satisfies_its_claims(target: str, tmp_path: Path, 
     validator.validate(claimed(folder))
 
 
-@pytest.mark.share(4, among="certificates")
+@pytest.mark.share(12, among="certificates")
 @pytest.mark.parametrize("target", DESIGNS)
 def test_no_path_is_delivered_and_the_loader_keeps_the_rules(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out", target)
@@ -153,7 +153,7 @@ def test_no_path_is_delivered_and_the_loader_keeps_the_rules(target: str, tmp_pa
     assert complaints(folder / "load.py") == ""
 
 
-@pytest.mark.share(4, among="certificates")
+@pytest.mark.share(12, among="certificates")
 def test_the_loader_of_a_file_compares_with_its_reference(tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out")
 
@@ -217,7 +217,7 @@ def test_without_the_file_claims_that_need_it_are_not_checked(tmp_path: Path, ho
     assert {shown[name] for name in ("verdict", "source", "code", "loader", "claims", "time")} == {"ok"}
 
 
-@pytest.mark.share(4, among="certificates")
+@pytest.mark.share(12, among="certificates")
 @pytest.mark.usefixtures("remembered")
 def test_the_file_under_another_name_is_found(tmp_path: Path, home: Path) -> None:
     """The loader would run the file of the old name, which was not checked."""
@@ -279,7 +279,7 @@ def test_another_reference_under_its_own_name_is_found_or_not_checked(
     assert {shown["runs"].state, shown["fresh inputs"].state} <= ({"FAILED"} if found else {"not checked"})
 
 
-@pytest.mark.share(4, among="certificates")
+@pytest.mark.share(12, among="certificates")
 @pytest.mark.usefixtures("remembered")
 def test_another_kernel_under_the_same_certificate_is_found(tmp_path: Path, home: Path) -> None:
     """It is proved, correct and consistent with its source and code, but not the claimed design."""
@@ -321,7 +321,7 @@ def test_sizes_that_the_kernel_does_not_take_are_found(tmp_path: Path, home: Pat
     assert "admitted" in failing(folder)
 
 
-@pytest.mark.share(4, among="certificates")
+@pytest.mark.share(12, among="certificates")
 @pytest.mark.usefixtures("remembered")
 def test_a_time_below_what_the_kernel_does_fails_and_a_measured_one_is_not_checked(tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out", reward="measured")

@@ -49,7 +49,7 @@ def unclaimed() -> str:
     return bare((CORPUS / "proved" / "direct_from_global.py").read_text(encoding="utf-8"))
 
 
-@pytest.mark.share(6, among="verifier: annotate: annotate")
+@pytest.mark.share(10, among="verifier: annotate: annotate")
 @pytest.mark.parametrize("path", [*EXAMPLES, *KERNELS], ids=lambda path: path.stem)
 def test_a_kernel_without_claims_gets_claims_of_every_output(path: Path, tmp_path: Path) -> None:
     text = bare(path.read_text(encoding="utf-8"))
@@ -74,7 +74,7 @@ def test_a_second_time_adds_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == first
 
 
-@pytest.mark.share(2, among="added claims")
+@pytest.mark.share(4, among="added claims")
 def test_an_edit_is_refuted_only_with_the_added_claims(tmp_path: Path) -> None:
     text = unclaimed()
     right, wrong = "B.tile((64, 32), (n, k))", "B.tile((64, 32), (m, k))"
@@ -88,7 +88,7 @@ def test_an_edit_is_refuted_only_with_the_added_claims(tmp_path: Path) -> None:
     assert isinstance(verify(after.trace(), solver="z3").verdict, Refuted)
 
 
-@pytest.mark.share(2, among="added claims")
+@pytest.mark.share(4, among="added claims")
 def test_existing_claims_are_unchanged(tmp_path: Path) -> None:
     text = (CORPUS / "proved" / "direct_from_global.py").read_text(encoding="utf-8")
     made = annotate(str(written(tmp_path, text)), solver="z3")
@@ -98,7 +98,7 @@ def test_existing_claims_are_unchanged(tmp_path: Path) -> None:
     assert made.added == ()
 
 
-@pytest.mark.share(6, among="verifier: annotate: annotate")
+@pytest.mark.share(10, among="verifier: annotate: annotate")
 @pytest.mark.parametrize("newline", ["\r\n", "\r"])
 def test_line_endings_tabs_and_byte_order_marks_are_unchanged(newline: str, tmp_path: Path) -> None:
     text = "\ufeff" + unclaimed().replace("    ", "\t").replace("\n", newline)
@@ -140,7 +140,7 @@ def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16],
 """
 
 
-@pytest.mark.share(2, among="added claims")
+@pytest.mark.share(4, among="added claims")
 def test_every_configuration_of_a_family_is_proved_with_sizes_that_have_no_name(tmp_path: Path) -> None:
     made = annotate(str(written(tmp_path, FAMILY)), solver="z3")
 
@@ -151,7 +151,7 @@ def test_every_configuration_of_a_family_is_proved_with_sizes_that_have_no_name(
     assert not any("// 8" in each.code or "// 16" in each.code for each in made.added)
 
 
-@pytest.mark.share(6, among="verifier: annotate: annotate")
+@pytest.mark.share(10, among="verifier: annotate: annotate")
 @pytest.mark.parametrize(
     ("wrong", "code", "said"),
     [
@@ -172,7 +172,7 @@ def test_a_kernel_that_is_wrong_anyway_is_left_alone(
     assert said in shown.err
 
 
-@pytest.mark.share(2, among="added claims")
+@pytest.mark.share(4, among="added claims")
 def test_the_document_says_what_was_added(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = written(tmp_path, unclaimed()), tmp_path / "with_claims.py"
 

@@ -25,7 +25,6 @@ from argus.policy.llm.budget import NOTHING, Spent
 from argus.policy.llm.memory import Memory
 from argus.policy.llm.planner import Llm
 from argus.policy.llm.settings import Settings as Model
-from argus.policy.llm.view import View
 from argus.policy.planner import Planner, State
 from argus.policy.tpe import Tpe
 from argus.runtime.gpu.find import visible_gpus
@@ -45,8 +44,7 @@ from argus.search.llm_loop import ModelSession
 from argus.search.loop import Limits, Search, replay_events
 from argus.search.policy_memory import earlier_lessons
 from argus.search.problems.problem import Problem, problem_of
-from argus.search.problems.shipped_kernels import shipped_kernels
-from argus.search.problems.texts import kernel_text, local_folders, reference_text, shown_name
+from argus.search.problems.texts import kernel_text, problem_view, shown_name
 from argus.search.problems.traced import Traced
 from argus.solvers.cache import Cache
 from argus.verifier.api import build, verify
@@ -289,13 +287,7 @@ def _asking(
     """
     if client is None or not isinstance(planner, Llm):
         return None
-    about = View(
-        problem=shown_name(problem),
-        reference=reference_text(problem),
-        earlier=earlier,
-        folders=local_folders(problem),
-        examples=shipped_kernels(),
-    )
+    about = problem_view(problem, earlier)
     made = ModelSession(client, planner, partial(kernel_text, problem), load_techniques(), about)
     for event in before:
         made.observe(event)

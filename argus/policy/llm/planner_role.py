@@ -11,11 +11,13 @@ from attrs import frozen
 from argus.policy.knowledge import related_techniques
 from argus.policy.llm.examples import retrieved
 from argus.policy.llm.instructions import LANGUAGE, SCHEMA, TASK, TOOL
+from argus.policy.llm.own_claims import ranked_claims
 from argus.policy.llm.parse_reply import parse_proposals
 from argus.policy.llm.reply import Faulty, Reply
 from argus.policy.llm.roles import Question, Tool
 from argus.policy.llm.sections import (
     as_lines,
+    fenced,
     first_that_fit,
     last_that_fit,
     legend,
@@ -35,6 +37,7 @@ _INDEX, _RELATED, _OPTIONS, _TRIED, _LESSONS, _EARLIER, _LEGEND = 7_000, 6_000, 
 _BEST, _LAST, _REFUSED, _ONE_REFUSED, _REFERENCE = 12_000, 5_000, 12_000, 3_500, 4_000
 """Byte budgets: text of the best and the last kernel, refusals, each of their parts, the problem's reference."""
 _EXAMPLES = 9_000
+_CLAIMS = 2_000
 _NAMES = 2_000
 _KNOBS = 5_000
 _KIND = "kind"
@@ -82,6 +85,7 @@ class PlannerRole:
                 ("Refused candidates, the latest first", refusals),
                 ("Result of each, the latest last", history or "nothing yet"),
                 ("Your lessons", listed(memory.lessons, _LESSONS, "none yet")),
+                ("Your own claims, by what they excluded", listed(map(str, ranked_claims(situation)), _CLAIMS, "")),
                 ("Lessons of earlier runs", listed(view.earlier, _EARLIER, "none")),
                 ("What the ids of invariants mean", legend((refusals, history, related), _LEGEND)),
                 ("Techniques that may be relevant", related),
@@ -115,7 +119,7 @@ def problem_text(asked: Question) -> str:
     }
     told = truncated(json.dumps(facts), _NAMES)
     reference = asked.view.reference
-    specified = f"\n\nIts reference, as data:\n```\n{truncated(reference, _REFERENCE)}\n```" if reference else ""
+    specified = f"\n\nIts reference, as data:\n{fenced(truncated(reference, _REFERENCE))}" if reference else ""
     return f"The problem:\n{told}{specified}"
 
 
@@ -205,6 +209,7 @@ def _nearest(asked: Question) -> str:
     words = " ".join([situation.bottleneck, limits, view.problem or situation.problem, *reports])
     found = related_techniques(view.techniques, words[:_WORDS], situation.target)[:_NEAREST]
     lines = (
-        f"### {each.name}\n{each.intent}\nRisk: {each.risk} Symptom: {each.signature}\n{each.text}" for each in found
+        f"### {each.name}\n{each.intent}\nRisk: {each.risk} Symptom: {each.signature}\n{fenced(each.text)}"
+        for each in found
     )
     return "\n".join(first_that_fit(lines, _RELATED)) or "none"

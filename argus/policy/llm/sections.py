@@ -19,6 +19,13 @@ def numbered(text: str) -> str:
     return "\n".join(f"{number:4} | {line}" for number, line in enumerate(text.split("\n"), 1))
 
 
+def fenced(text: str, language: str = "") -> str:
+    """The text as a quotation that it cannot end: the fence is longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
 def legend(texts: Iterable[str], most: int) -> str:
     """One line for each invariant whose id occurs in the texts."""
     wanted = {f"I{found}" for text in texts for found in _ID.findall(text)}
@@ -35,7 +42,7 @@ def shown(found: Shown | None, most: int) -> str:
         *([f"resources: {_numbers(found.resources)}"] if found.resources else []),
         *([f"busy microseconds in the static model: {_numbers(found.breakdown)}"] if found.breakdown else []),
         *([f"limited by: {found.limiting}"] if found.limiting else []),
-        f"```python\n{truncated(found.text, most)}\n```",
+        fenced(truncated(found.text, most), "python"),
     ]
     return "\n".join(lines)
 
@@ -47,10 +54,10 @@ def refused(found: Rejection, most: int) -> str:
     """
     parts = [f"### {found.name} ({found.outcome})"]
     if found.text:
-        parts.append(f"```\n{truncated(numbered(found.text), most)}\n```")
+        parts.append(fenced(truncated(numbered(found.text), most)))
     if found.diagnostics:
         said = "\n\n".join(found.diagnostics)
-        parts.append(f"```\n{truncated(said, most)}\n```")
+        parts.append(fenced(truncated(said, most)))
     parts.append(f"Counterexample and replayed state, as JSON: {truncated(found.report, most)}")
     return "\n".join(parts)
 

@@ -6,36 +6,34 @@ Stages are ordered by cost, and a candidate enters a stage only after passing al
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from attrs import define, evolve, frozen
 
 from argus.core.cost.addressing import NotModelledError
 from argus.core.cost.predict import Prediction
-from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel, Program
-from argus.core.verdict import ProgramReport, Proved, Refuted, Report
+from argus.core.verdict import ProgramReport, Report
 from argus.emit.artifact import Artifact
 from argus.emit.build_program import BuiltProgram
 from argus.emit.resources import compiled_from_report
 from argus.policy.bounds import Bounds, Impossible, check_time
 from argus.policy.planner import Outcome
-from argus.report.json_document import report_json
 from argus.search.bench_harness.verdict import Caught, Passed, Verdict
+from argus.search.evaluation.checked_reports import Rejected, check_report, check_written
 from argus.search.evaluation.judgement import Judgement, Stage
 from argus.search.evaluation.numerics import disagreement
 from argus.search.evaluation.reward import Predict, resources_of
 from argus.search.problems.kernel_file import KernelFile
-from argus.search.problems.llm_kernels import trace_candidate, unproved_part
-from argus.search.problems.problem import Gemm, Problem, display_name
+from argus.search.problems.llm_kernels import trace_candidate
+from argus.search.problems.problem import Problem, display_name
 from argus.search.problems.traced import Traced, admits, assumptions_text, kernels_of
 from argus.verifier.rejections import rendered
 
-_BUDGETS = "I22"
-"""The invariant of resource limits."""
 _MOST_DIAGNOSTICS = 4
 _DEVICE = ("E405", "E408", "E409", "E410")
 
@@ -65,14 +63,6 @@ class Tools:
     predict: Predict
     device: DeviceTools | None = None
     folder: Path | None = None
-
-
-@define
-class _Rejected(Exception):  # noqa: N818 reason: a result, not an error
-    outcome: Outcome
-    why: str
-    counterexample: Mapping[str, object] | None = None
-    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 @define
@@ -106,7 +96,7 @@ def evaluate(
     passage = _Progress(Judgement(name, "timed", "parse"), clock)
     try:
         _run_stages(passage, problem, name, text, tools)
-    except _Rejected as stopped:
+    except Rejected as stopped:
         return evolve(
             passage.judgement,
             outcome=stopped.outcome,
@@ -122,15 +112,18 @@ def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tool
         kernel = trace_candidate(text, problem) if text else problem.kernel(name)
         if not admits(kernel, problem.sizes):
             told = f"`{kernel.name}` is not for {display_name(str(problem))}: it assumes {assumptions_text(kernel)}"
-            raise _Rejected("ill-formed", told)
+            raise Rejected("ill-formed", told)
     with passage.through("invariants"):
         passage.judgement = evolve(passage.judgement, notes=problem.notes)
-        written = kernel if text and isinstance(problem, Gemm) and isinstance(kernel, Kernel) else None
-        _check_report(tools.verify(kernel), written)
+        if text and isinstance(kernel, Kernel):
+            notes = check_written(problem, kernel, tools.verify)
+            passage.judgement = evolve(passage.judgement, notes=(*problem.notes, *notes))
+        else:
+            check_report(tools.verify(kernel))
     with passage.through("interpreter"):
         found = disagreement(problem, kernel)
         if found:
-            raise _Rejected("wrong", found)
+            raise Rejected("wrong", found)
     with passage.through("compile"), _candidate_faults("not compiled", "E304", "E307", "E5"):
         artifact = tools.build(kernel, tools.folder)
     passage.judgement = evolve(passage.judgement, resources=resources_of(artifact), place=str(artifact.description))
@@ -140,15 +133,15 @@ def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tool
         passage.judgement = evolve(
             _explained(passage.judgement, max(found, key=lambda each: each.microseconds)),
             microseconds=sum(each.microseconds for each in found),
-            notes=(*problem.notes, *dict.fromkeys(note for each in found for note in each.notes)),
+            notes=(*passage.judgement.notes, *dict.fromkeys(note for each in found for note in each.notes)),
         )
         return
     if isinstance(kernel, Program) or isinstance(artifact, BuiltProgram):
-        raise _Rejected("not compiled", "programs of several launches are not timed on a GPU here: use --on model")
+        raise Rejected("not compiled", "programs of several launches are not timed on a GPU here: use --on model")
     with passage.through("device"), _candidate_faults("lost", *_DEVICE):
         wrong = tools.device.disagreement(problem, kernel, artifact)
         if wrong is not None:
-            raise _Rejected(wrong.outcome, str(wrong))
+            raise Rejected(wrong.outcome, str(wrong))
     with passage.through("timing"), _candidate_faults("lost", *_DEVICE):
         measured = _check_plausible(tools.device.time(problem, kernel, artifact), problem, kernel)
         passage.judgement = evolve(passage.judgement, microseconds=measured, reward="measured")
@@ -180,45 +173,15 @@ def _predicted(
     ]
 
 
-def _check_report(report: Report | ProgramReport, written: Kernel | None) -> None:
-    """Raises _Rejected unless proved. written: a kernel from source text, whose claims may be too weak."""
-    match report.verdict:
-        case Proved() as verdict if written is not None and unproved_part(verdict, written, written=True):
-            raise _Rejected("unknown", unproved_part(verdict, written, written=True))
-        case Proved():
-            if isinstance(report, Report) and report.uncovered:
-                raise _Rejected("unknown", f"no claim covers {', '.join(report.uncovered)}")
-        case Refuted(counterexample):
-            outcome: Outcome = "over limits" if counterexample.code == _BUDGETS else "refuted"
-            why, blamed = f"{counterexample.code}: {counterexample.message}", _blamed(report)
-            raise _Rejected(outcome, why, _counterexample(blamed), blamed.diagnostics)
-        case _:
-            told = _blamed(report).diagnostics
-            raise _Rejected("unknown", told[0].primary.text if told else "not decided", diagnostics=told)
-
-
-def _blamed(report: Report | ProgramReport) -> Report:
-    """The report of the kernel, or of the launch that decides the verdict of a program."""
-    if isinstance(report, Report):
-        return report
-    kind = type(report.verdict)
-    return next((each for each in report.launches if isinstance(each.verdict, kind)), report.launches[0])
-
-
-def _counterexample(report: Report) -> Mapping[str, object] | None:
-    found = report_json(report)["counterexample"]
-    return cast("Mapping[str, object] | None", found)
-
-
 def _check_plausible(verdict: Verdict, problem: Problem, kernel: Kernel) -> float:
-    """The measured time in microseconds. Raises _Rejected if it is below the machine's lower bound."""
+    """The measured time in microseconds. Raises Rejected if it is below the machine's lower bound."""
     match verdict:
         case Caught():
-            raise _Rejected(verdict.outcome, str(verdict))
+            raise Rejected(verdict.outcome, str(verdict))
         case Passed(microseconds):
             found = check_time(microseconds, _bounds(problem, kernel))
             if isinstance(found, Impossible):
-                raise _Rejected("cheat", str(found))
+                raise Rejected("cheat", str(found))
             return microseconds
 
 
@@ -235,5 +198,5 @@ def _candidate_faults(outcome: Outcome, *codes: str) -> Generator[None]:
     except ArgusError as problem:
         if problem.diagnostic.code.startswith(codes):
             why = f"{problem.diagnostic.code}: {problem.diagnostic.message}"
-            raise _Rejected(outcome, why, diagnostics=(problem.diagnostic,)) from None
+            raise Rejected(outcome, why, diagnostics=(problem.diagnostic,)) from None
         raise

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import assert_never
 
 import argus
+from argus.policy.llm.view import View
 from argus.policy.planner import Choice
 from argus.report.sources import read_source
 from argus.runtime.sandbox.user_reference import REFERENCE
 from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.kernel_file import KernelFile, signature
 from argus.search.problems.problem import Gemm, Problem, display_name
-from argus.search.problems.shipped_kernels import without_imports
+from argus.search.problems.shipped_kernels import shipped_kernels, without_imports
 
 _PRODUCT = """\
 C[m, n] = bf16(sum over k of A[m, k] * B[n, k]), sums in f32
@@ -94,3 +95,14 @@ def local_folders(problem: Problem) -> tuple[str, ...]:
     own = (str(Path(problem.path).parent),) if isinstance(problem, KernelFile) else ()
     found = (*own, str(Path.cwd()), str(Path.home()), str(package.parent))
     return tuple(dict.fromkeys(each for each in found if each != "/"))
+
+
+def problem_view(problem: Problem, earlier: tuple[str, ...] = ()) -> View:
+    """What every request of a run shows of its problem. earlier: lessons of other runs."""
+    return View(
+        problem=shown_name(problem),
+        reference=reference_text(problem),
+        earlier=earlier,
+        folders=local_folders(problem),
+        examples=shipped_kernels(),
+    )

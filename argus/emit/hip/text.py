@@ -8,6 +8,7 @@ rely on them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import PurePath
 from typing import assert_never
 
@@ -95,6 +96,7 @@ def is_free(kernel: Kernel) -> bool:
     return any(isinstance(stmt, Policy) and stmt.name == FREE for stmt in kernel.body)
 
 
+@lru_cache(maxsize=32)
 def hip_texts(kernel: Kernel) -> tuple[str, ...]:
     """The texts that a build chooses from, the preferred one first, each with the guards of data contracts.
 

@@ -59,6 +59,12 @@ def compiled(kernel: Kernel, text: str, info: LaunchInfo) -> MachineCode:
     return MachineCode(code, info, line_table(code), tuple(_sources(text)))
 
 
+def of_file(file: Path, info: LaunchInfo) -> MachineCode:
+    """What a build has compiled, without lines of the program."""
+    code = read_code_object(file.read_bytes())
+    return MachineCode(code, info, line_table(code), ())
+
+
 def _sources(text: str) -> list[str]:
     """The user's line of each line of a text: that of the last comment above it."""
     found: list[str] = []

@@ -55,7 +55,8 @@ class Tools:
     """Dependencies of the gate, replaceable in tests.
 
     verify: of a kernel or program, with replay of counterexamples. build: into a folder. device: the GPU; without one,
-    `predict` gives the times. folder: for code; None for the user's cache.
+    `predict` gives the times, or `predict_built` of the code that was built. folder: for code; None for the user's
+    cache.
     """
 
     verify: Callable[[Traced], Report | ProgramReport]
@@ -63,6 +64,7 @@ class Tools:
     predict: Predict
     device: DeviceTools | None = None
     folder: Path | None = None
+    predict_built: Callable[[Kernel, Mapping[str, int], Artifact], Prediction] | None = None
 
 
 @define
@@ -129,7 +131,7 @@ def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tool
     passage.judgement = evolve(passage.judgement, resources=resources_of(artifact), place=str(artifact.description))
     if tools.device is None:
         with passage.through("timing"):
-            found = _predicted(kernel, artifact, problem, tools.predict)
+            found = _predicted(kernel, artifact, problem, tools)
         passage.judgement = evolve(
             _explained(passage.judgement, max(found, key=lambda each: each.microseconds)),
             microseconds=sum(each.microseconds for each in found),
@@ -162,15 +164,13 @@ def _explained(judgement: Judgement, found: Prediction) -> Judgement:
     return evolve(judgement, breakdown=dict(found.parts), limiting="; ".join(parts))
 
 
-def _predicted(
-    kernel: Traced, artifact: Artifact | BuiltProgram, problem: Problem, predict: Predict
-) -> list[Prediction]:
+def _predicted(kernel: Traced, artifact: Artifact | BuiltProgram, problem: Problem, tools: Tools) -> list[Prediction]:
     """The prediction of each launch; one follows the other."""
     built = artifact.kernels if isinstance(artifact, BuiltProgram) else (artifact,)
-    return [
-        predict(each, problem.sizes, compiled_from_report(made.report))
-        for each, made in zip(kernels_of(kernel), built, strict=True)
-    ]
+    pairs = zip(kernels_of(kernel), built, strict=True)
+    if tools.predict_built is not None:
+        return [tools.predict_built(each, problem.sizes, made) for each, made in pairs]
+    return [tools.predict(each, problem.sizes, compiled_from_report(made.report)) for each, made in pairs]
 
 
 def _check_plausible(verdict: Verdict, problem: Problem, kernel: Kernel) -> float:

@@ -12,9 +12,13 @@ from argus.core.cost.occupancy import Compiled, occupancy
 from argus.core.cost.predict import Bottleneck, Prediction, predict
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
+from argus.emit.artifact import Artifact
+from argus.emit.resources import compiled_from_report
 from argus.interp.gfx942.timing.predict import CodePrediction
-from argus.runtime.cpu.validate import every_text
-from argus.runtime.machine.performance import performance
+from argus.runtime.cpu.validate import emitted, every_text
+from argus.runtime.machine.launch import of_file
+from argus.runtime.machine.performance import MACHINE, machine_of, of_code, performance
+from argus.runtime.run_sizes import sizes_of
 
 _NOT_MODELLED = "E502"
 _REMEMBERED = 64
@@ -36,11 +40,20 @@ def predict_time(kernel: Kernel, sizes: Mapping[str, int], report: Compiled) -> 
         texts = tuple(each.text for each in every_text(kernel))
         found = _of_code(_Asked(texts, tuple(sizes.items()), kernel))
     except ArgusError as problem:
-        if problem.diagnostic.code != _NOT_MODELLED:
-            raise
-        found = predict(kernel, sizes, report)
-        note = f"predicted from the program, not from its machine code: {problem.diagnostic.message}"
-        return evolve(found, notes=(*found.notes, note))
+        return _of_program(kernel, sizes, report, problem)
+    return _of_machine(kernel, found, report)
+
+
+def _of_program(kernel: Kernel, sizes: Mapping[str, int], report: Compiled, problem: ArgusError) -> Prediction:
+    """The prediction where an instruction is not modelled, with a note. Raises the problem if it is another."""
+    if problem.diagnostic.code != _NOT_MODELLED:
+        raise problem
+    found = predict(kernel, sizes, report)
+    note = f"predicted from the program, not from its machine code: {problem.diagnostic.message}"
+    return evolve(found, notes=(*found.notes, note))
+
+
+def _of_machine(kernel: Kernel, found: CodePrediction, report: Compiled) -> Prediction:
     machine = MACHINES[kernel.target.name]
     busy = {name: share * found.microseconds for name, share in found.busy.items()}
     parts = {**busy, "launch": machine.fitted.launch_us}
@@ -51,6 +64,19 @@ def predict_time(kernel: Kernel, sizes: Mapping[str, int], report: Compiled) -> 
         notes=(*found.notes, *_spills(report)),
         occupancy=occupancy(kernel, machine, report),
     )
+
+
+def predict_built(kernel: Kernel, sizes: Mapping[str, int], artifact: Artifact) -> Prediction:
+    """As `predict_time`, of the code that a build has made, which is not compiled again."""
+    report = compiled_from_report(artifact.report)
+    if kernel.target.name != "gfx942":
+        return predict(kernel, sizes, report)
+    try:
+        made = of_file(artifact.code, emitted(kernel).info)
+        found = of_code(kernel, made, sizes_of(kernel, sizes), machine_of(MACHINE)).predicted
+    except ArgusError as problem:
+        return _of_program(kernel, sizes, report, problem)
+    return _of_machine(kernel, found, report)
 
 
 @frozen

@@ -4,7 +4,7 @@ The designs are those that `argus optimize` chooses among, of each problem at mo
 drawn at random. build: compiles them into build/families_h200, in several processes. prove: the verdict of each design,
 into verdicts.json in `--out`. Neither needs a GPU. run: checks each design on the GPU against torch in float32 or
 float64 (outputs poisoned with NaN, guard zones around them), then times it beside torch's operator, interleaved, and
-writes times.json in `--out`. table: merges both into benchmarks/results/space/, which `benchmarks/planner.py` replays.
+writes times.json in `--out`. table: merges both into benchmarks/results/families/, which `benchmarks/arms.py` replays.
 """
 
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
@@ -36,7 +36,7 @@ from argus.verifier.kernel import verify
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "families_h200"
-TABLES = ROOT / "benchmarks" / "results" / "space"
+TABLES = ROOT / "benchmarks" / "results" / "families"
 TARGET = "sm_90a"
 PROBLEMS = (
     "attention:4x16x4096x128:bf16:causal",
@@ -164,8 +164,6 @@ def inputs_of(torch: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 reason: 
         kind = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}[each.dtype.name]
         made[each.name] = torch.randn(shape, device="cuda").to(kind)
     made |= {key: torch.full_like(made[key], value) for key, value in asked.constants.items()}
-    if "scale" in made:
-        made["scale"].fill_(made["Q"].shape[-1] ** -0.5)
     return made
 
 
@@ -194,7 +192,7 @@ def exact(torch: Any, name: str, given: Mapping[str, Any]) -> dict[str, Any]:  #
         hidden = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device="cuda").tril_().logical_not_()
     for b in range(q.shape[0]):
         for h in range(q.shape[1]):
-            scores = float(given["scale"][0]) * (q[b, h] @ k[b, h].T)
+            scores = q.shape[3] ** -0.5 * (q[b, h] @ k[b, h].T)
             if hidden is not None:
                 scores.masked_fill_(hidden, float("-inf"))
             out[b, h], sums[b, h] = torch.softmax(scores, 1) @ v[b, h], torch.logsumexp(scores, 1)
@@ -276,6 +274,8 @@ def timed(torch: Any, name: str, asked: argparse.Namespace) -> list[dict[str, An
     regime = timing.Regime("duty-cycled", PAUSE, 0.0, 0)
     times = timing.time_interleaved(watch, calls, regime, ROUNDS)
     rows += [{"problem": name, "name": each, "microseconds": round(1e3 * times.median(each), 3)} for each in calls]
+    for row in [row for row in rows if row["microseconds"] is None][:3]:
+        print(f"{name}: {row}", flush=True)
     best = min((each for each in calls if each != "torch"), key=times.median)
     ratio, usual = statistics.median(times.ratios(best, "torch")), problem(name).space.usual
     against = f"{statistics.median(times.ratios(best, usual)):.3f}" if usual in calls else "usual not built"
@@ -292,7 +292,7 @@ def timed(torch: Any, name: str, asked: argparse.Namespace) -> list[dict[str, An
 
 
 def table(asked: argparse.Namespace) -> None:
-    """Write results/space/sm_90a.FAMILY.json; a design without a proof has no time."""
+    """Write results/families/sm_90a.FAMILY.json; a design without a proof has no time."""
     times = json.loads((asked.out / "times.json").read_text(encoding="utf-8"))
     built = {(row["kind"], row["name"]): row for row in json.loads((asked.out / "built.json").read_text("utf-8"))}
     proofs = {(row["kind"], row["name"]): row for row in json.loads((asked.out / "verdicts.json").read_text("utf-8"))}

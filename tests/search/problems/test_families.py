@@ -103,7 +103,7 @@ def test_pairs_are_those_that_a_mask_leaves(queries: int, keys: int) -> None:
 def test_the_reference_of_attention_sums_values_row_by_row() -> None:
     generator = np.random.default_rng(0)
     q, k, v = (generator.standard_normal(shape) for shape in ((1, 4, 3, 8), (1, 2, 5, 8), (1, 2, 5, 8)))
-    found = attention(q, k, v, np.array([0.5]), causal=True)
+    found = attention(q, k, v, np.array([0.5 / np.log(2)]), causal=True)
     for head in range(4):
         for row in range(3):
             scores = 0.5 * k[0, head // 2, : row + 3] @ q[0, head, row]
@@ -133,6 +133,14 @@ def test_a_design_of_rows_passes_the_gate(tmp_path: Path) -> None:
     assert (found.outcome, found.stage, found.why) == ("timed", "timing", "")
     assert found.microseconds is not None
     assert found.microseconds > asked.bounds.least
+
+
+@pytest.mark.share(4, among="attention beside its reference")
+@pytest.mark.parametrize("text", ["attention:1x32x1024x128:causal", "attention:4x16x4096x64"])
+def test_the_kernel_of_attention_agrees_with_the_reference(text: str) -> None:
+    asked = family(text)
+
+    assert not find_difference(asked.reference, asked.kernel(asked.space.usual), SEEDS[:1], asked.constants)
 
 
 def test_a_kernel_of_another_operation_differs_from_the_reference() -> None:

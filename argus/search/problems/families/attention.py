@@ -29,6 +29,7 @@ _SHARED = MACHINES["sm_90a"].shared - MACHINES["sm_90a"].reserved - 2048
 """Bytes of a block for tiles: barriers and the alignment of tiles take some."""
 _ROWS, _BOX, _ELEMENT = 64, 64, 2
 _WARPGROUP = 128
+_FAR = 3.0
 _PER_ROW = 4
 """Registers of a thread for what its rows carry: maxima and sums."""
 _KEYS: Mapping[int, tuple[int, ...]] = {64: (32, 64, 128, 256), 128: (32, 64, 128), 256: (32, 64)}
@@ -65,6 +66,12 @@ class AttentionShape:
         if not self.causal:
             return self.s * self.t
         return sum_of_seen(self.s, self.t)
+
+    @property
+    def place(self) -> tuple[float, ...]:
+        """Logarithms of the sizes; another head dimension or mask is as far as sizes of eight times."""
+        kinds = _FAR * log2(self.d), _FAR * self.causal
+        return (log2(self.b * self.h), log2(self.s), log2(self.t), *kinds)
 
     @property
     def work(self) -> Work:
@@ -180,6 +187,8 @@ def space(text: str, target: str) -> tuple[str, FamilySpace]:
         "chosen by `argus.attention` without a search",
         "sm_90a.attention",
         log2(shape.b * shape.h * ceil(shape.s / _WARPGROUP) / MACHINES["sm_90a"].target.processors),
+        shape.place,
+        {"scale": shape.d**-0.5 / log(2)},
         told=inspect.getsource(attention),
     )
 
@@ -213,10 +222,13 @@ def attention(  # the names are the kernel's
     *,
     causal: bool,
 ) -> dict[str, Array]:
-    """softmax(scale Q K^T) V for each head, and the logarithm of the sum of exponentials of each row, in float64."""
+    """For each head V summed by weights 2^(scale Q K^T), over their sum, and the natural logarithm of that, in float64.
+
+    scale: log2(e) times the factor of the scores.
+    """
     repeated = Q.shape[1] // K.shape[1] if K.shape[1] else 1
     keys, values = (np.repeat(each, repeated, axis=1) for each in (K, V))
-    scores = float(scale[0]) * (Q @ keys.swapaxes(-1, -2))
+    scores = log(2) * float(scale[0]) * (Q @ keys.swapaxes(-1, -2))
     if causal:
         queries, count = Q.shape[2], K.shape[2]
         scores = np.where(np.tri(queries, count, count - queries, dtype=np.bool_), scores, -np.inf)

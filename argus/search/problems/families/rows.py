@@ -32,6 +32,7 @@ _THREADS = 1024
 _REGISTERS = 64
 """Elements of a thread, held in registers, above which a row spills."""
 _EPSILON = 1e-5
+_FAR = 2.0
 Array = npt.NDArray[np.float64]
 
 
@@ -102,6 +103,12 @@ class RowShape:
     @property
     def name(self) -> str:
         return f"rows:{self.operation}:{self.rows}x{self.length}:{self.dtype}"
+
+    @property
+    def place(self) -> tuple[float, ...]:
+        """Logarithms of the sizes; another operation or type is as far as sizes of four times."""
+        kinds = (_FAR * (each == self.operation) / 2 for each in OPERATIONS)
+        return log2(self.rows), log2(self.length), _FAR * log2(SIZES[self.dtype]), *kinds
 
     @property
     def work(self) -> Work:
@@ -190,6 +197,7 @@ def space(text: str, target: str) -> tuple[str, FamilySpace]:
         f"chosen by `argus.{shape.operation}` without a search",
         "sm_90a.rows",
         log2(shape.length),
+        shape.place,
         {"eps": _EPSILON} if of.weights else {},
         told=inspect.getsource(of.reference),
     )

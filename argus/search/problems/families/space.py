@@ -39,7 +39,7 @@ class FamilySpace:
     number and not data, with their values. notes: caveats. told: what is computed, as text. checked: whether all
     designs are known to take the sizes; otherwise each is traced to find out. usual: the design that is used without a
     search, and why. experience: the file of kb/experience/ with fitted priors. size: the covariate of those, such as
-    the work of a processor.
+    the work of a processor. place: coordinates, by whose distance recorded problems count.
     """
 
     sizes: Mapping[str, int]
@@ -50,6 +50,7 @@ class FamilySpace:
     why: str
     experience: str
     size: float
+    place: tuple[float, ...]
     constants: Mapping[str, float] = field(factory=dict[str, float])
     notes: tuple[str, ...] = ()
     told: str = ""

@@ -100,6 +100,7 @@ def space(text: str, target: str) -> tuple[str, FamilySpace]:
         'chosen by `torch.compile(backend="argus")` without a search',
         "sm_90a.torch",
         log2(1 + work.bytes / MACHINES["sm_90a"].target.processors),
+        (),
         notes=("; ".join(parts),) if len(steps) > 1 or others else (),
         told=step.text,
         checked=False,

@@ -22,6 +22,8 @@ from argus.policy.planner import Choice, Observation, RankedChoice, Situation, S
 
 Vector = npt.NDArray[np.float64]
 _SAME = attrs.cmp_using(eq=np.array_equal)
+CONFIDENT = 0.25
+"""Trust of a bandit that knows recorded problems: it explores less."""
 CONSTANT = "1"
 """The name of the intercept: a feature that is 1 for every choice."""
 
@@ -76,7 +78,8 @@ class Bandit:
     weights: priors of features by name, from the knowledge base. unknown: the prior of every other feature.
     noise: standard deviation of log time, model error included. trust: factor on the posterior's standard deviation
     when sampling. refusal: penalty of a candidate that fails the gate, in log time. credit: bonus, in log time, for a
-    technique credit of 1.
+    technique credit of 1. recorded: by design, what recorded problems say of its
+    log(bound / time) beyond what its features explain.
     """
 
     weights: Mapping[str, WeightPrior]
@@ -86,13 +89,21 @@ class Bandit:
     refusal: float = 1.0
     credit: float = 0.02
     unknown: WeightPrior = WeightPrior(0.0, 0.3)
+    recorded: Mapping[str, float] = field(factory=dict[str, float])
 
     def start(self, situation: Situation, seed: int) -> State[Posteriors]:
         speed = tuple(self.weights.get(name, self.unknown) for name in situation.features)
         passing = tuple(
             WeightPrior(1.0, 0.1) if name == CONSTANT else WeightPrior(0.0, 0.2) for name in situation.features
         )
-        return State(seed, situation, Posteriors(Gaussian.prior(speed), Gaussian.prior(passing)))
+        beliefs = Posteriors(Gaussian.prior(speed), Gaussian.prior(passing))
+        for each in situation.earlier:
+            beliefs = self._updated(beliefs, situation.bound, each)
+        return State(seed, situation, beliefs)
+
+    def _recorded(self, choices: tuple[Choice, ...]) -> Vector:
+        """For each choice what recorded problems say of it beyond its features."""
+        return np.array([self.recorded.get(each.name, 0.0) for each in choices])
 
     def propose(self, state: State[Posteriors]) -> tuple[RankedChoice, ...]:
         options = state.open()
@@ -101,6 +112,7 @@ class Bandit:
         features = np.array([each.features for each in options])
         generator = state.generator()
         speed = features @ self._sampled_weights(state.memory.speed, generator)
+        speed = speed + self._recorded(options)
         refused = np.clip(1 - features @ self._sampled_weights(state.memory.passing, generator), 0.0, 1.0)
         technique_credit = self._mean_credit(state, options)
         utilities = speed - self.refusal * refused + self.credit * technique_credit
@@ -123,13 +135,20 @@ class Bandit:
         )
 
     def learn(self, state: State[Posteriors], observation: Observation) -> State[Posteriors]:
+        return state.with_observation(observation, self._updated(state.memory, state.situation.bound, observation))
+
+    def _updated(self, beliefs: Posteriors, bound: float, observation: Observation) -> Posteriors:
         features: Vector = np.array(observation.choice.features)
-        speed, passing = state.memory.speed, state.memory.passing
+        speed, passing = beliefs.speed, beliefs.passing
         if observation.microseconds is not None:
-            speed = speed.updated(features, log(state.situation.bound / observation.microseconds), self.noise)
+            (beyond,) = self._recorded((observation.choice,))
+            value = log(bound / observation.microseconds) - float(beyond)
+            speed = speed.updated(features, value, self.noise)
         passing = passing.updated(features, float(observation.passed), self.noise)
-        return state.with_observation(observation, Posteriors(speed, passing))
+        return Posteriors(speed, passing)
 
     def expected(self, state: State[Any], choice: Choice) -> float:
         """Predicted time of a choice in microseconds, at the posterior mean."""
-        return float(state.situation.bound / np.exp(np.array(choice.features) @ state.memory.speed.mean()))
+        (beyond,) = self._recorded((choice,))
+        predicted = np.array(choice.features) @ state.memory.speed.mean() + beyond
+        return float(state.situation.bound / np.exp(predicted))

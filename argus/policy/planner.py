@@ -67,7 +67,8 @@ class Situation:
 
     target, problem: as the user named them. features: names of a choice's features. bound: speed of light in
     microseconds. bottleneck: the resource that sets it. options: choices not tried yet. tried: observations in order.
-    first: name of the choice that is used without a search, if there is one.
+    first: name of the choice that is used without a search, if there is one. earlier: observations of other runs of
+    the same problem.
     """
 
     target: str
@@ -78,6 +79,7 @@ class Situation:
     options: tuple[Choice, ...]
     tried: tuple[Observation, ...] = ()
     first: str = ""
+    earlier: tuple[Observation, ...] = ()
 
     @property
     def best(self) -> Observation | None:

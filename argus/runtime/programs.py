@@ -93,8 +93,13 @@ def _in_order(launches: Sequence[Callable[[], None]], guards: Sequence[Guards]) 
     """Raises ArgusError (E402) if a guard found a violated contract, of an earlier launch or of this one."""
     for each in guards:
         each.check()
-    for launch in launches:
-        launch()
+    try:
+        for launch in launches:
+            launch()
+    except ArgusError:
+        for each in guards:
+            each.check()
+        raise
 
 
 @frozen
@@ -132,6 +137,11 @@ class LoadedProgram:
         """Wait until all launches have finished; raises like `LoadedKernel.synchronise`."""
         for kernel, _ in self.launches:
             kernel.synchronise()
+
+    def check(self) -> None:
+        """Raises like `LoadedKernel.check`."""
+        for kernel, _ in self.launches:
+            kernel.check()
 
 
 def load_program(description: Path, driver: GpuDriver | None = None) -> LoadedProgram:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import log2
 from typing import assert_never
 
 from argus.policy.bandit import CONSTANT, WeightPrior
 from argus.policy.experience import load_experience
 from argus.policy.knowledge import load_techniques
+from argus.policy.nearest import beyond_features, load_recorded
 from argus.search.designs.space import technique_feature
 from argus.search.designs.wave_quantisation import problem_size
 from argus.search.problems.families.problem import FamilyProblem
@@ -30,6 +32,20 @@ def feature_priors(problem: Problem) -> dict[str, WeightPrior]:
     }
     promised = {name: WeightPrior(each.log_mean, each.log_deviation) for name, each in effects.items()}
     return {**OCCUPANCY_PRIORS, **promised, **load_experience(_experience(problem)).at(_size(problem))}
+
+
+def recorded_beyond_features(problem: Problem) -> dict[str, float]:
+    """What recorded problems say of each design beyond its features; empty where none are recorded."""
+    match problem:
+        case Gemm(m, n, k):
+            place: tuple[float, ...] = (log2(m), log2(n), log2(k))
+        case FamilyProblem():
+            place = problem.space.place
+        case KernelFile():
+            return {}
+        case _:
+            assert_never(problem)
+    return beyond_features(load_recorded(_experience(problem)), place)
 
 
 def _experience(problem: Problem) -> str:

@@ -18,7 +18,8 @@ Reason = Literal[
 class Started:
     """A run starts. choices: number of designs. versions: of Argus and the packages that affect verdicts.
 
-    reward: whether the run's times are measured or predicted; None in journals of older versions.
+    reward: whether the run's times are measured or predicted; None in journals of older versions. earlier: runs of the
+    same problem that it begins with, and how many of their events.
     """
 
     problem: str
@@ -30,6 +31,7 @@ class Started:
     choices: int
     versions: Mapping[str, str] = field(factory=dict[str, str])
     reward: Reward | None = None
+    earlier: tuple[tuple[str, int], ...] = ()
 
 
 @frozen

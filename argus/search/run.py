@@ -18,7 +18,7 @@ from argus.core.ir import Kernel
 from argus.core.verdict import ProgramReport, Report
 from argus.emit.artifact import Artifact
 from argus.emit.build_program import BuiltProgram, build_program
-from argus.policy.bandit import Bandit
+from argus.policy.bandit import CONFIDENT, Bandit
 from argus.policy.baselines import Exhaustive, Random
 from argus.policy.knowledge import load_techniques
 from argus.policy.llm.budget import NOTHING, Spent
@@ -28,13 +28,14 @@ from argus.policy.llm.settings import Settings as Model
 from argus.policy.planner import Planner, State
 from argus.policy.tpe import Tpe
 from argus.runtime.gpu.find import visible_gpus
-from argus.search.bandit_prior import feature_priors
+from argus.search.bandit_prior import feature_priors, recorded_beyond_features
 from argus.search.designs.space import situation
+from argus.search.earlier_runs import earlier_runs, with_earlier_runs
 from argus.search.evaluation.evaluators import DaskCluster, Evaluator, InProcess
 from argus.search.evaluation.gate import Tools, evaluate
 from argus.search.evaluation.gpu import Gpu
 from argus.search.evaluation.judgement import Judgement
-from argus.search.evaluation.prediction import predict_time
+from argus.search.evaluation.prediction import predict_built, predict_time
 from argus.search.evaluation.processes import WorkerProcesses
 from argus.search.events import Ended, Event, Judged, Proposed, Reason, Resumed, Started, Update
 from argus.search.interrupts import Interrupts
@@ -50,6 +51,8 @@ from argus.solvers.cache import Cache
 from argus.verifier.api import build, verify
 
 PlannerName = Literal["bandit", "llm", "random", "exhaustive", "tpe"]
+_LEARNING = ("bandit", "llm")
+"""Planners that begin with what earlier runs have found."""
 CANDIDATE_SECONDS = 300.0
 """Timeout of one candidate's evaluation in seconds."""
 _PACKAGES = ("attrs", "z3-solver", "cvc5", "ziglang", "nvidia-cuda-nvrtc")
@@ -81,6 +84,7 @@ def _tools() -> Tools:
         _verified,
         _built,
         predict_time,
+        predict_built=predict_built,
     )
 
 
@@ -163,7 +167,10 @@ def journal_path() -> Path:
 
 def planner_of(name: str, problem: Problem, model: Model) -> Planner:
     """The planner of a name. Raises ArgusError (E905) for an unknown name."""
-    bandit = Bandit(feature_priors(problem))
+    recorded = recorded_beyond_features(problem)
+    bandit = Bandit(feature_priors(problem), recorded=recorded)
+    if recorded:
+        bandit = evolve(bandit, trust=CONFIDENT)
     match name:
         case "bandit":
             return bandit
@@ -201,10 +208,13 @@ def optimize(
     with Interrupts() if interrupts is None else nullcontext(interrupts) as held, Journal(path) as journal:
         events = journal.events(settings.resume) if settings.resume else ()
         first = journal.begun(settings.resume) if events else _started(settings, problem, target, sizes)
+        if not events and first.planner in _LEARNING:
+            first = evolve(first, earlier=earlier_runs(journal, first))
         with _client(first.planner, settings.model) as client, closing(_evaluator(first, settings)) as evaluator:
             asked = problem_of(first.problem, first.target)
             planner = planner_of(first.planner, asked, settings.model)
-            before = replay_events(events, planner, situation(asked), first.seed)
+            begins = with_earlier_runs(journal, first, situation(asked))
+            before = replay_events(events, planner, begins, first.seed)
             _check_same_reward(settings, events)
             name = settings.resume or journal.begin(first)
             held.hold()

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from argus.policy.experience import fit_experience, load_experience
+from argus.policy.nearest import load_recorded
+from benchmarks.arms import DEFAULT, geometric_means, lines_of, recorded
 from benchmarks.recorded import TABLES, Job, replay_search, table, training_problem, trials_to_near_best
 from benchmarks.searches import COLUMNS, KEPT, Row, markdown_rows, stored_rows, total
 
@@ -130,3 +132,34 @@ def test_the_harness_on_a_gpu_gave_the_figures_of_the_guide(name: str, passed: i
     assert all(each["expected"] for each in found)
     assert sum("microseconds" in each for each in found) == passed
     assert sum(each.get("outcome") in {"cheat", "wrong"} for each in found) == caught
+
+
+ARMS_PAGE = PAGE.with_name("0074-recorded-problems-beyond-features.md")
+RECORDED = sorted(path.name.removeprefix("arms.").removesuffix(".json") for path in KEPT.glob("arms.*.json"))
+
+
+@pytest.mark.parametrize("family", RECORDED)
+def test_the_page_shows_all_arms_of_a_family(family: str) -> None:
+    text = ARMS_PAGE.read_text(encoding="utf-8")
+
+    for line in lines_of(family):
+        assert line in text
+
+
+@pytest.mark.parametrize("family", RECORDED)
+def test_the_default_is_the_best_arm_or_within_a_tenth_of_it(family: str) -> None:
+    means = geometric_means(family)
+
+    assert means[DEFAULT] <= 1.1 * min(means.values())
+    assert means[DEFAULT] <= means["random"] / 2
+
+
+@pytest.mark.parametrize("family", RECORDED)
+def test_what_a_search_is_told_of_recorded_problems_is_what_was_recorded(family: str) -> None:
+    kept = load_recorded(family)
+
+    assert [each.place for each in kept] == [pytest.approx(each.place, abs=1e-4) for each in recorded(family)]
+    for told, asked in zip(kept, recorded(family), strict=True):
+        made = asked.beyond.values
+        assert set(told.values) == set(made)
+        assert all(abs(told.values[name] - value) < 1e-3 for name, value in made.items())

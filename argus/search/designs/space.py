@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from math import log2
 from typing import assert_never
 
@@ -31,6 +32,7 @@ class DescribedDesign:
     knobs: Knobs
 
 
+@lru_cache(maxsize=8)
 def situation(problem: Problem, names: tuple[str, ...] = ()) -> Situation:
     """The initial situation of a problem. names: designs to choose among; by default all that admit its extents."""
     match problem:

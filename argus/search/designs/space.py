@@ -9,11 +9,12 @@ from typing import assert_never
 
 from attrs import frozen
 
+from argus.core.cost.machine import MACHINES
 from argus.kernels.gemm import Config
 from argus.kernels.row_alignment import admits_rows
 from argus.policy.bandit import CONSTANT
 from argus.policy.planner import Choice, Situation, Step
-from argus.search.designs.wave_quantisation import occupancy_features
+from argus.search.designs.wave_quantisation import fits, occupancy_features
 from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.families.space import FamilyDesign, Knobs, knobs_of
 from argus.search.problems.kernel_file import KernelFile, Variant
@@ -72,10 +73,14 @@ def _made_design(made: FamilyDesign) -> DescribedDesign:
 def _family_designs(problem: Gemm, names: tuple[str, ...]) -> list[DescribedDesign]:
     """Designs of the family, those with fewest techniques first.
 
-    Without names, those are left out whose kernels assume other rows than the problem has.
+    Without names, those are left out whose kernels assume other rows than the problem has, and whose tiles alone take
+    more shared memory than there is.
     """
     configs = design_space(problem.target)
-    chosen = names or tuple(name for name, each in configs.items() if admits_rows(each, problem.sizes))
+    machine = MACHINES[problem.target]
+    chosen = names or tuple(
+        name for name, each in configs.items() if admits_rows(each, problem.sizes) and fits(each, machine)
+    )
     found = [describe(problem, name, configs.get(name) or problem.config(name)) for name in chosen]
     return sorted(found, key=lambda each: (len(each.techniques), each.name))
 

@@ -94,6 +94,12 @@ def block_shape(config: Config) -> BlockShape:
             assert_never(config)
 
 
+def fits(config: Config, machine: Machine) -> bool:
+    """Whether the tiles of all stages, which every kernel of the configuration has, fit in shared memory."""
+    block = block_shape(config)
+    return block.stages * block.slot <= machine.shared
+
+
 def occupancy_features(problem: Gemm, config: Config) -> Mapping[str, float]:
     """Features by name. Utilisations are logarithms, at most 0; counts are logarithms, scaled to at most about 1.
 

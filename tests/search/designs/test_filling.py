@@ -9,10 +9,11 @@ from argus.kernels.schedules.cdna3_staged import Cdna3Staged
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.split import Split
 from argus.search.designs.designs import kernel_of
-from argus.search.designs.wave_quantisation import block_shape, occupancy_features, problem_size
+from argus.search.designs.space import situation
+from argus.search.designs.wave_quantisation import block_shape, fits, occupancy_features, problem_size
 from argus.search.problems.problem import Gemm
 from argus.search.tuning.candidates import design_space
-from benchmarks.recorded import TABLES
+from benchmarks.recorded import TABLES, table
 
 SMALL = Gemm(2048, 2048, 2048, "bf16", "gfx942")
 SHORT = Cdna3Staged(bk=64, run=8, vector=8, swizzle=True)
@@ -67,3 +68,14 @@ def test_a_persistent_block_is_alone() -> None:
 
 def test_a_problem_of_one_tile_a_processor_has_size_0() -> None:
     assert problem_size(Gemm(128 * 4, 128 * 33, 64, "bf16", "sm_90a")) == 0.0
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "gfx942"])
+def test_only_designs_that_the_gate_refuses_do_not_fit(target: str) -> None:
+    points = table(TABLES / f"{target}.json").points
+    without = [name for name, each in design_space(target).items() if not fits(each, MACHINES[target])]
+
+    assert without
+    assert not any(points[name].ready for name in without if name in points)
+    options = {each.name for each in situation(Gemm(4096, 4096, 4096, "bf16", target)).options}
+    assert not options & set(without)

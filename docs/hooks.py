@@ -21,6 +21,7 @@ FENCE = re.compile(r"^(`{3,}|~{3,})")
 PROMPT = ">" * 3
 CODE = re.compile(r"(?<![`\[\w])(E\d{3}|I\d{1,2})(?![\w`\]])")
 """A code of an error or an invariant."""
+FILE_NAME = re.compile(r"\[([\w-]+\.md)\]\(")
 LEXERS = {".py": "python", ".json": "json", ".toml": "toml", ".svg": "xml", ".md": "markdown", ".txt": "text"}
 AS_THEY_ARE = {"README.md", "CONTRIBUTING.md"}
 """Files outside of docs/ that are pages themselves."""
@@ -42,7 +43,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_others: object) -> str:
     uri = page.file.src_uri
-    text = fenced_examples(spaced_lists(redirected(markdown, uri)))
+    text = fenced_examples(spaced_lists(titled(redirected(markdown, uri))))
     return linked_codes(text) if uri.startswith(("language/", "cookbook/")) else text
 
 
@@ -111,6 +112,17 @@ def redirected(markdown: str, uri: str) -> str:
         return posixpath.relpath(inside, posixpath.dirname(uri) or ".") + (link[2] or "")
 
     return outside_code(markdown, lambda text: LINK.sub(target, text))
+
+
+def titled(markdown: str) -> str:
+    """The page with links whose text is a page's file name, `[hopper.md](...)`, under that page's title."""
+
+    def title(link: re.Match[str]) -> str:
+        page = ROOT / "docs" / link[1]
+        first = page.read_text(encoding="utf-8").partition("\n")[0] if page.exists() else ""
+        return f"[{first.removeprefix('# ')}](" if first.startswith("# ") else link[0]
+
+    return outside_code(markdown, lambda line: FILE_NAME.sub(title, line))
 
 
 def linked_codes(markdown: str) -> str:

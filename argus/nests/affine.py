@@ -42,6 +42,12 @@ def flattened(index: Sequence[Index], shape: Sequence[Index]) -> Index:
     return recombined(algebra.add(0, *(algebra.mul(i, s) for i, s in zip(index, strides_of(shape), strict=True))))
 
 
+def stride(place: Index, axis: Symbol) -> Index | None:
+    """How far the place moves with a coordinate; None where that depends on a coordinate."""
+    step = algebra.sub(substitute(place, {axis: algebra.add(algebra.sym(axis), 1)}), place)
+    return None if any(symbol.kind != "size" for symbol in symbols(step)) else step
+
+
 def is_scattered(index: Sequence[Index], shape: Sequence[Index]) -> bool:
     """Whether a coordinate runs through a dense tensor with more than one stride, as joined heads of attention do."""
     return any(isinstance(each, Bin) and each.op in ("//", "%") for each in topological((flattened(index, shape),)))

@@ -18,12 +18,14 @@ from argus.core import algebra
 from argus.core.index import Bin, Const, Index, Symbol
 from argus.core.target import LARGEST_SIZE
 from argus.core.walk import substitute, symbols, within
-from argus.nests.affine import Extents, extents_of, flattened, product_of
+from argus.nests.affine import Extents, extents_of, flattened, product_of, stride
 from argus.nests.nest import Axis, Nest, Read, TensorType, size
 from argus.nests.rewrite import indices, placed, reads, reductions, with_axes, with_reads
 
 MOST_AXES = 3
 """Domains keep so many axes at most: those of a grid."""
+_SHORT = 256
+"""Elements along the last axis of elementwise nests below which most threads of a block have nothing to do."""
 _MOST_OF_WINDOW = 64
 """Elements up to which the extents of a reduction over several axes stay numbers."""
 _ZERO, _ONE = algebra.const(0), algebra.const(1)
@@ -59,15 +61,15 @@ def canonical(
     *,
     join: bool = True,
 ) -> Canonical:
-    """The canonical form of nests with equal extents of their domains.
+    """The canonical form of nests with equal extents of their domains. tensors: those they read, by name.
 
-    tensors: those they read, by name. values: of sizes, which decide how many elements one axis may have. join: axes
-    that all reads run through together become one; else tensors keep their axes.
+    values: of sizes, which decide how many elements one axis may have. join: axes that all reads run through together
+    become one, and short last ones of elementwise nests; else tensors keep their axes.
     """
     form = _flat_reads(_without_ones(_split(_one_domain(nests))), tensors)
     joined = _merged(form, values or {}) if join else form
-    while len(joined.domain) > most_axes:
-        joined = _merged(_one_axis(joined, *joined.domain[:2]), values or {})
+    while (pair := _pair_of(joined, most_axes, short=join)) is not None:
+        joined = _merged(_one_axis(joined, *pair), values or {})
     if not joined.domain:
         joined = evolve(joined, domain=(Axis("i", _ONE),))
     return _Namer(joined, tensors).canonical()
@@ -186,6 +188,15 @@ def _together(form: _Form, values: Mapping[str, int], outer: Axis, inner: Axis) 
     return all(_runs_together(read, outer, inner) for read in reads(*bodies))
 
 
+def _pair_of(form: _Form, most_axes: int, *, short: bool) -> tuple[Axis, Axis] | None:
+    """Axes that are to be one, though reads run through their parts: of too many, or, if short, with a short last."""
+    pairs = list(pairwise(form.domain))
+    if len(form.domain) > most_axes or not pairs or not short or len(form.groups) > 1:
+        return pairs[0] if len(form.domain) > most_axes else None
+    outer, last = (axis.extent.value if isinstance(axis.extent, Const) else 0 for axis in pairs[-1])
+    return pairs[-1] if 0 < last < _SHORT and 0 < outer * last <= LARGEST_SIZE else None
+
+
 def _runs_together(read: Read, outer: Axis, inner: Axis) -> bool:
     if not any(symbols(each) & {outer.symbol, inner.symbol} for each in read.index):
         return True
@@ -193,12 +204,6 @@ def _runs_together(read: Read, outer: Axis, inner: Axis) -> bool:
         return False
     apart, step = stride(read.index[-1], outer.symbol), stride(read.index[-1], inner.symbol)
     return apart is not None and step is not None and apart is algebra.mul(step, inner.extent)
-
-
-def stride(place: Index, axis: Symbol) -> Index | None:
-    """How far the place moves with a coordinate; None where that depends on a coordinate."""
-    step = algebra.sub(substitute(place, {axis: algebra.add(algebra.sym(axis), 1)}), place)
-    return None if any(symbol.kind != "size" for symbol in symbols(step)) else step
 
 
 def _value(number: Index, values: Mapping[str, int]) -> int | None:

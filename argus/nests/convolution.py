@@ -258,7 +258,7 @@ def _body(conv: Convolution, of: tuple[TensorType, TensorType], domain: Sequence
         second = algebra.mod(o.index, own) if conv.transposed else c.index
     if conv.transposed:
         first, second = channel, o.index if conv.groups == 1 else second
-    places = [_place(axis, y.index, r) for axis, y, r in zip(conv.axes, ys, rs, strict=True)]
+    places = [place_of(axis, y.index, r) for axis, y, r in zip(conv.axes, ys, rs, strict=True)]
     at = [algebra.floordiv(p, a.stride) if a.transposed else p for a, p in zip(conv.axes, places, strict=True)]
     read: Expr = Read(x.name, (n.index, channel, *at), x.dtype, 0.0)
     whole = algebra.all_of(
@@ -272,7 +272,7 @@ def _body(conv: Convolution, of: tuple[TensorType, TensorType], domain: Sequence
     return Reduce("add", tuple(axes), Apply("mul", (read, filters)))
 
 
-def _place(axis: Taps, y: Index, r: Index) -> Index:
+def place_of(axis: Taps, y: Index, r: Index) -> Index:
     """The coordinate of an input, of a transposed convolution times the stride."""
     moved = algebra.mul(r, axis.dilation)
     if axis.transposed:

@@ -66,14 +66,36 @@ def candidates(
     if few is not None:
         return (few,)
     wide = not any(each % _WHOLE for each in (*rows.values(), n))
-    z, products = batch[0] if batch else 1, PRODUCTS[precision]
+    found, _ = _fastest((batch[0] if batch else 0, m, n, k), PRODUCTS[precision], wide=wide, shared="_shared" in family)
+    return (name_of(found),)
+
+
+def _fastest(sizes: tuple[int, int, int, int], products: int, *, wide: bool, shared: bool) -> tuple[Config, float]:
+    """The configuration with the least modelled time for sizes (Z, M, N, K), with Z = 0 for one product, and the time.
+
+    wide: rows are multiples of 16 bytes. shared: all products have one matrix A.
+    """
+    batched, m, n, k = sizes
+    z = batched or 1
     compensated = products == _EXACT and z * m * n < _LARGE
-    fmas = not batch and (not compensated or k <= _SHORT_CHAIN)
+    fmas = not batched and (not compensated or k <= _SHORT_CHAIN)
     configs: list[Config] = [*_fmas(wide=wide, k=k)] if fmas else []
-    if not compensated or k > _SHORT_CHAIN or batch:
-        configs += _parts(products, wide=wide, chunked=not batch, k=k, compensated=compensated)
-        configs += _at_once(wide=wide, k=k, chunked=not batch) if compensated else ()
-    return (name_of(min(configs, key=lambda each: microseconds(each, z, m, n, k))),)
+    if not compensated or k > _SHORT_CHAIN or batched:
+        configs += _parts(products, wide=wide, chunked=not batched, k=k, compensated=compensated)
+        configs += _at_once(wide=wide, k=k, chunked=not batched) if compensated else ()
+    times = {each: microseconds(each, z, m, n, k, shared=shared) for each in configs}
+    found = min(configs, key=lambda each: times[each])
+    return found, times[found]
+
+
+def time_of_batch(sizes: tuple[int, int, int, int], precision: str) -> float:
+    """Modelled microseconds of products of one row-major matrix A with each of Z matrices B, for sizes (Z, M, N, K).
+
+    precision: torch's word for it.
+    """
+    _, _, n, k = sizes
+    wide = not any(each % _WHOLE for each in (k, n))
+    return _fastest(sizes, PRODUCTS[precision], wide=wide, shared=True)[1]
 
 
 def _few(m: int, n: int, k: int) -> str | None:

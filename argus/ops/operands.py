@@ -13,7 +13,7 @@ KINDS = {"torch.bfloat16": "bf16", "torch.float16": "f16"}
 """The elements of 16 bits that matrix units multiply."""
 MULTIPLIED = KINDS | {"torch.float32": "f32"}
 """The elements of operands of `matmul`."""
-_CHUNK, _BYTES = 16, 2
+ALIGNED, _BYTES = 16, 2
 """In bytes: the alignment of rows, and the size of an element."""
 _MATRIX, _BATCH = 2, 3
 """Numbers of axes."""
@@ -153,25 +153,25 @@ def operand_of(
     readable = not copy and mergeable and _is_readable(one)
     transposed = not (copy or readable) and may_transpose and _is_readable(one.mT)
     if dense and transposed:
-        transposed = one.mT.is_contiguous() and (any_columns or one.shape[-2] % (_CHUNK // _BYTES) == 0)
+        transposed = one.mT.is_contiguous() and (any_columns or one.shape[-2] % (ALIGNED // _BYTES) == 0)
     return Operand(first, not (readable or transposed), flat, transposed)
 
 
 def _is_readable(tensor: Tensor) -> bool:
     """Whether a kernel can read the rows of a matrix, or of each matrix of a batch, in place."""
-    if tensor.data_ptr() % _CHUNK:
+    if tensor.data_ptr() % ALIGNED:
         return False
     if tensor.is_contiguous():
         return True
     sizes, strides = tensor.shape, tensor.stride()
     steps = [stride for size, stride in zip(sizes[:-1], strides[:-1], strict=True) if size > 1]
-    return (sizes[-1] == 1 or strides[-1] == 1) and all(step > 0 and step % (_CHUNK // _BYTES) == 0 for step in steps)
+    return (sizes[-1] == 1 or strides[-1] == 1) and all(step > 0 and step % (ALIGNED // _BYTES) == 0 for step in steps)
 
 
 def copy_aligned(tensor: T) -> T:
     """The tensor, row-major and aligned to 16 bytes; copied if it is not."""
     made = tensor.contiguous()
-    return made.clone() if made.data_ptr() % _CHUNK else made
+    return made.clone() if made.data_ptr() % ALIGNED else made
 
 
 def check(a: Tensor, b: Tensor) -> None:

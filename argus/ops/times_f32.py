@@ -31,19 +31,25 @@ _LAUNCH, _ADDING, _BANDWIDTH = 2.3, 1.0, 3.3e6
 """Of a launch, and of one that adds chunks besides, and bytes that are moved in one."""
 
 
-def microseconds(config: Config, z: int, m: int, n: int, k: int) -> float:
-    """The modelled time of z products."""
+def microseconds(config: Config, z: int, m: int, n: int, k: int, *, shared: bool = False) -> float:
+    """The modelled time of z products. shared: all have one matrix A."""
     chunks = ceil(k / config.chunk) if config.chunk else 1
     stored = 4 * z * m * n / _BANDWIDTH
     added = _ADDING + (chunks + 1) * stored if config.chunk else 0.0
-    return max(_multiplied(config, z * chunks, m, n, config.chunk or k), stored) + _split(config, z, m, n, k) + added
+    split = _split(config, ((1 if shared else z) * m + z * n) * k)
+    return max(_multiplied(config, z * chunks, m, n, config.chunk or k), stored) + split + added
 
 
-def _split(config: Config, z: int, m: int, n: int, k: int) -> float:
-    """Of launches that split operands."""
+def copied(elements: int) -> float:
+    """The modelled time of a launch that copies elements of f32."""
+    return _LAUNCH + 8 * elements / _BANDWIDTH
+
+
+def _split(config: Config, elements: int) -> float:
+    """Of launches that split operands with so many elements."""
     if not isinstance(config, Parts):
         return _LAUNCH
-    return 2 * _LAUNCH + (4 + 2 * config.parts) * z * (m + n) * k / _BANDWIDTH
+    return 2 * _LAUNCH + (4 + 2 * config.parts) * elements / _BANDWIDTH
 
 
 def _multiplied(config: Config, z: int, m: int, n: int, k: int) -> float:

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from argus.core.diagnostic import ArgusError
 from argus.runtime.gpu.arguments import Array
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.gpu.launch import LoadedKernel, PreparedKernel, row_major
@@ -55,15 +54,8 @@ class Schedule:
     )
 
     def enter(self) -> None:
-        """Make the context current in this thread, which has none until torch has used the GPU there.
-
-        Raises ArgusError: E402 if a guard of an earlier launch has ended the context, else E409 if it has ended.
-        """
-        try:
-            self.kernel.driver.enter(self.context)
-        except ArgusError:
-            self.kernel.check()
-            raise
+        """Make the context current in this thread, which has none until torch has used the GPU there."""
+        self.kernel.driver.enter(self.context)
 
     def spaces(self, call: Call) -> tuple[Workspace, ...]:
         """The workspaces of a call, besides operands and result. Raises ArgusError (E405) like `launch`."""

@@ -93,13 +93,8 @@ def _in_order(launches: Sequence[Callable[[], None]], guards: Sequence[Guards]) 
     """Raises ArgusError (E402) if a guard found a violated contract, of an earlier launch or of this one."""
     for each in guards:
         each.check()
-    try:
-        for launch in launches:
-            launch()
-    except ArgusError:
-        for each in guards:
-            each.check()
-        raise
+    for launch in launches:
+        launch()
 
 
 @frozen
@@ -137,11 +132,6 @@ class LoadedProgram:
         """Wait until all launches have finished; raises like `LoadedKernel.synchronise`."""
         for kernel, _ in self.launches:
             kernel.synchronise()
-
-    def check(self) -> None:
-        """Raises like `LoadedKernel.check`."""
-        for kernel, _ in self.launches:
-            kernel.check()
 
 
 def load_program(description: Path, driver: GpuDriver | None = None) -> LoadedProgram:

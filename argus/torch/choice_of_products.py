@@ -27,16 +27,26 @@ LARGE = 1 << 22
 FEW = 64
 """Rows or columns of a product below which `argus.matmul` has schedules of its own, without work on the sums."""
 _HALF = ("bf16", "f16")
+_LOW = Parts()
 
 
 _OF_F32 = (gemm_fma, gemm_f32_at_once, gemm_f32_in_ring, gemm_f32)
 
 
-def in_memory_of(form: Canonical, of: Product, sizes: Mapping[str, int]) -> Config | None:
-    """Where the chosen schedule splits f32 operands itself: one of parts in memory, of which more work is proved."""
-    if not isinstance(config_of(form, of, sizes), InRing):
-        return None
-    return config_of(form, of, sizes, (gemm_f32,))
+def configs_of(form: Canonical, of: Product, sizes: Mapping[str, int]) -> tuple[Config, ...]:
+    """The configurations at these sizes, in order: after the chosen one, one of which more work on sums is proved.
+
+    So are parts in memory, if the chosen one splits operands itself, and tiles of fewer rows. None where other
+    templates are to compute the nest.
+    """
+    found = config_of(form, of, sizes)
+    if isinstance(found, InRing):
+        found = found, config_of(form, of, sizes, (gemm_f32,))
+    elif isinstance(found, Parts) and found.bm > _LOW.bm:
+        found = found, evolve(found, bm=_LOW.bm, stages=_LOW.stages, cluster=_LOW.cluster)
+    else:
+        found = (found,)
+    return tuple(each for each in found if each is not None)
 
 
 def config_of(form: Canonical, of: Product, sizes: Mapping[str, int], of_f32: Sequence[Any] = _OF_F32) -> Config | None:

@@ -11,11 +11,12 @@ from attrs import define, field, frozen
 from torch.fx.node import map_aggregate
 
 from argus.core.index import Index, Node
+from argus.core.walk import symbols
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical, canonical
 from argus.nests.nest import Nest, TensorType
 from argus.ops.call_path import Plan, launch
-from argus.ops.operands import copy_aligned
+from argus.ops.operands import ALIGNED, copy_aligned
 from argus.runtime.launches import Product
 from argus.torch.families import Family, candidates
 from argus.torch.sizes import of_sizes
@@ -52,7 +53,7 @@ class KernelStep:
         prepared = self.prepared.get(sizes)
         if prepared is None:
             prepared = self.prepared[sizes] = self._prepare(dict(sizes))
-        operands = tuple([copy_aligned(tensors[name].detach()) for name in self.sources])
+        operands = tuple([_dense(tensors[name]) for name in self.sources])
         if prepared.empty:
             device = operands[0].device
             empty: Any = torch.empty
@@ -64,12 +65,11 @@ class KernelStep:
             tensors[nest.output] = each
 
     def _launched(self, prepared: Prepared, operands: tuple[Any, ...], sizes: object) -> Any:  # noqa: ANN401 reason: torch's
-        device = operands[0].device
-        key = sizes, device.type, device.index
+        key = sizes, operands[0].get_device()
         product = self.ready.get(key)
         if product is not None:
             return product(operands, tuple([each.data_ptr() for each in operands]))
-        found, product = launch(prepared.plan, operands, "refuse")
+        found, product = launch(prepared.plan, tuple([each.detach() for each in operands]), "refuse")
         if product is not None:
             self.ready[key] = product
         return found
@@ -86,6 +86,13 @@ class KernelStep:
             results, tuple(own.items()), candidates(self.family, self.form, own), partial(_named, names, shapes)
         )
         return Prepared(plan, any(0 in shape for shape, _ in results))
+
+
+def _dense(tensor: Any) -> Any:  # noqa: ANN401 reason: torch's
+    """As `copy_aligned`, with less overhead where nothing is to be done."""
+    if tensor.is_contiguous() and not tensor.data_ptr() % ALIGNED:
+        return tensor
+    return copy_aligned(tensor.detach())
 
 
 def _named(names: Sequence[str], shapes: Sequence[tuple[int, ...]], *tensors: Any) -> Mapping[str, Any]:  # noqa: ANN401 reason: torch's
@@ -111,7 +118,7 @@ class Compiled:
     """A graph that runs. steps: in order; gone: after each, the tensors that nothing needs any more.
 
     held: constants of the program, which lie where they are needed from the first call on: while a graph is compiled,
-    torch makes fake tensors of copies.
+    torch makes fake tensors of copies. sized: whether a call gives sizes.
     """
 
     graph: Lowered
@@ -119,27 +126,23 @@ class Compiled:
     gone: tuple[tuple[str, ...], ...]
     held: dict[str, Any]
     devices: dict[str, torch.device]
+    sized: bool = True
 
     @staticmethod
     def of(graph: Lowered, steps: Sequence[Step], module: Any) -> Compiled:  # noqa: ANN401 reason: torch's
         held = {each.name: getattr(module, each.target) for each in graph.held}
         devices = {each.name: each.device for each in graph.held if each.device is not None}
-        return Compiled(graph, tuple(steps), _gone(graph, steps), held, devices)
+        shapes = [graph.types[name].shape for name, _ in graph.inputs if name in graph.types]
+        numbers = [each for shape in shapes for each in shape] + [size for _, size in graph.inputs if size is not None]
+        return Compiled(graph, tuple(steps), _gone(graph, steps), held, devices, any(map(symbols, numbers)))
 
     def __call__(self, *given: Any) -> tuple[Any, ...]:  # noqa: ANN401 reason: torch's
         while self.devices:
             name, device = self.devices.popitem()
             self.held[name] = self.held[name].to(device)
         tensors = dict(self.held)
-        values: dict[str, int] = {}
-        for (name, size), each in zip(self.graph.inputs, given, strict=True):
-            if size is None:
-                tensors[name] = each
-            elif not isinstance(size, int):
-                values |= _solved(size, int(each))
-        for name, _ in self.graph.inputs:
-            if name in tensors and name in self.graph.types:
-                values |= _of_shape(self.graph.types[name], tensors[name], values)
+        tensors |= {name: each for (name, size), each in zip(self.graph.inputs, given, strict=True) if size is None}
+        values = self._sizes(given) if self.sized else {}
         sizes = tuple(sorted(values.items()))
         for step, gone in zip(self.steps, self.gone, strict=True):
             if isinstance(step, KernelStep):
@@ -148,7 +151,19 @@ class Compiled:
                 _run_eager(step, tensors, values)
             for name in gone:
                 tensors.pop(name, None)
-        return tuple(_result(each, tensors, values) for each in self.graph.outputs)
+        return tuple([_result(each, tensors, values) for each in self.graph.outputs])
+
+    def _sizes(self, given: Sequence[Any]) -> dict[str, int]:
+        """The sizes of a call, by name."""
+        values: dict[str, int] = {}
+        pairs = tuple(zip(self.graph.inputs, given, strict=True))
+        for (_, size), each in pairs:
+            if size is not None:
+                values |= _solved(size, int(each))
+        for (name, size), each in pairs:
+            if size is None and name in self.graph.types:
+                values |= _of_shape(self.graph.types[name], each, values)
+        return values
 
 
 def _solved(size: Index, value: int) -> dict[str, int]:
@@ -180,7 +195,10 @@ def _run_eager(step: EagerStep, tensors: dict[str, Any], sizes: Sizes) -> None:
     def given(arg: Any) -> Any:  # noqa: ANN401 reason: an argument of an operation
         return _result(arg, tensors, sizes)
 
-    args, keywords = map_aggregate(step.args, given), map_aggregate(dict(step.keywords), given)
+    if step.is_plain:
+        args, keywords = [tensors[each.name] if isinstance(each, Tensor) else each for each in step.args], step.keywords
+    else:
+        args, keywords = map_aggregate(step.args, given), map_aggregate(dict(step.keywords), given)
     found = step.target(*args, **keywords)
     made: Any = (found,) if step.single else found or ()
     tensors |= {name: each for name, each in zip(step.results, made, strict=False) if name is not None}

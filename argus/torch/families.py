@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from attrs import evolve, frozen
 
@@ -37,10 +37,12 @@ from argus.nests.rewrite import operands, reads, symbols_of
 from argus.nests.rewrite import reductions as terms
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate, Traced
-from argus.torch.choice_of_products import config_of, in_memory_of
+from argus.torch.choice_of_products import configs_of
 
 Plan = Callable[[Canonical, Mapping[str, int]], Any]
-"""The configuration of a template for a canonical form at some sizes; None where the template is for others."""
+"""The configuration of a template for a canonical form at some sizes, or several to try in order; None where the
+template is for others.
+"""
 
 
 @frozen
@@ -168,18 +170,12 @@ def _convolution(form: Canonical, config: Any, name: str) -> ProgramTemplate:  #
 
 def _of_products(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
     found = product_of_matrices(form)
-    return None if found is None else config_of(form, found, sizes)
-
-
-def _of_products_in_memory(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
-    found = product_of_matrices(form)
-    return None if found is None else in_memory_of(form, found, sizes)
+    return None if found is None else configs_of(form, found, sizes) or None
 
 
 LONG_ROWS = Family("long_rows", long_rows.config_for, long_rows.long_rows)
 FAMILIES: tuple[Family, ...] = (
     Family("products", _of_products, None, shares=True, program=product),
-    Family("products_in_memory", _of_products_in_memory, None, shares=True, program=product),
     Family("convolutions", _of_convolutions, None, most_axes=5, join=False, shares=True, program=_convolution),
     Family("direct", direct_tiles.config_for, direct.direct, most_axes=6, join=False, rewritten=with_joined_rows),
     Family("pointwise", pointwise.config_for, pointwise.pointwise, reduces=False),
@@ -195,8 +191,10 @@ def candidates(family: Family, form: Canonical, sizes: Mapping[str, int]) -> tup
     if any(each.type.dtype not in STORED for each in form.parameters):
         return ()
     first = () if family.before is None else candidates(family.before, form, sizes)
-    config = family.plan(form, sizes)
-    return first if config is None else (*first, candidate(family, form, config))
+    planned = family.plan(form, sizes)
+    configs: tuple[Any, ...] = cast(Any, planned) if isinstance(planned, tuple) else (planned,)
+    found = (*first, *(candidate(family, form, each) for each in configs if each is not None))
+    return tuple(each for each in found if (each.family, each.config) not in NOT_PROVED) or found[-1:]
 
 
 def candidate(family: Family, form: Canonical, config: Any) -> Candidate:  # noqa: ANN401 reason: each family's own
@@ -212,6 +210,8 @@ def candidate(family: Family, form: Canonical, config: Any) -> Candidate:  # noq
     return Candidate(name, chosen, traced)
 
 
+NOT_PROVED: set[tuple[str, str]] = set()
+"""Kernels that are known not to be proved, by family and configuration: others are used where there are such."""
 _TRACED: dict[tuple[str, str], Traced] = {}
 """Kernels by the names of form and configuration."""
 

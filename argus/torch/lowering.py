@@ -31,13 +31,12 @@ from argus.torch.steps import (
 )
 from argus.torch.tables import contractions, convolutions, pointwise, reductions, views, windows
 from argus.torch.tables.table import ENTRIES, NotCovered, constant
-from argus.torch.values import Indices, Value, number
+from argus.torch.values import Indices, Value, is_turned, number, turned
 
 FAMILIES_OF_ENTRIES = (contractions, convolutions, pointwise, reductions, views, windows)
 """The modules whose entries are registered by their import."""
 SMALL = 1 << 16
 """Elements that are computed again rather than kept for several uses."""
-
 
 Held = Union[Value, Index, tuple["Value", ...], None]
 
@@ -179,13 +178,10 @@ class _Lowering:
                 self.store(each)
         given = self._given_to_own if self._is_own(node) else self._given
         args, keywords = (map_aggregate(each, given) for each in (node.args, dict(node.kwargs)))
-        found = node.meta.get("val")
-        single = isinstance(found, torch.Tensor)
+        single = isinstance(found := node.meta.get("val"), torch.Tensor)
         made: list[Any] = [found] if single else list(found or ())
         names = [node.name if single else f"{node.name}__{k}" for k in range(len(made))]
-        results = tuple(
-            name if isinstance(each, torch.Tensor) else None for name, each in zip(names, made, strict=True)
-        )
+        results = tuple(n if isinstance(each, torch.Tensor) else None for n, each in zip(names, made, strict=True))
         step = EagerStep(node.name, str(node.target), why, node.target, args, keywords, results, single)  # pyright: ignore[reportArgumentType]  # torch's
         self.steps.append(step)
         held = tuple(
@@ -234,12 +230,14 @@ class _Lowering:
         self.types[of.name] = of
         return Value(of.shape, of.dtype, lambda index: Read(of.name, index, of.dtype), of.name)
 
-    def store(self, node: Any) -> str | None:  # noqa: ANN401 reason: a node
-        """The name of the node's tensor in memory."""
+    def store(self, node: Any, *, of_columns: bool = False) -> str | None:  # noqa: ANN401 reason: a node
+        """The name of the node's tensor in memory. of_columns: matrices are copied to it column by column."""
         held = self.values[node]
         if not isinstance(held, Value):
             return None
-        if held.tensor is None:
+        if of_columns:
+            self.values[node] = turned(self._nest(self.part_name(node), node, turned(held)))
+        elif held.tensor is None:
             held = self.values[node] = self._nest(node.name, node, held)
         return held.tensor
 
@@ -356,7 +354,8 @@ class _Call:
         if isinstance(found, Read) and found.outside is None:
             copied = strided and is_scattered(found.index, self.graph.types[found.tensor].shape)
         if copied:
-            self.graph.store(arg)
+            axes = list(map(self.axis, value.shape))
+            self.graph.store(arg, of_columns=strided and is_turned(value, axes, self.graph.types))
         return cast(Value, self.graph.values[arg]) if copied else value
 
     def probe(self, value: Value) -> Expr:

@@ -24,7 +24,7 @@ from argus.nests.work import multiplies
 from argus.ops.call_path import Candidate
 from argus.runtime.kernel_cache import build_ahead, verify_cached, verify_program_cached
 from argus.torch.compiled import KernelStep, Step, form_of
-from argus.torch.families import FAMILIES, LONG_ROWS, Family, candidates
+from argus.torch.families import FAMILIES, LONG_ROWS, NOT_PROVED, Family, candidates
 from argus.torch.lowering import SMALL, lowered
 from argus.torch.report import KernelEntry
 from argus.torch.rewrites import Rewrites
@@ -113,7 +113,7 @@ class Planner:
                 done |= {each.output for each in group}
                 steps.append(at_once)
                 continue
-            found = self._kernels(nest, graph.types)
+            found = self._kernels(nest, graph.types, fused=nest is not step.nest)
             if isinstance(found, str):
                 if step.node not in without:
                     self._otherwise(step, nest, own, found)
@@ -136,12 +136,15 @@ class Planner:
         """The nest of a step; None of one that is no nest any more, which others are not moved across."""
         return merged.get(step.nest.output) if isinstance(step, NestStep) else None
 
-    def _kernels(self, nest: Nest, types: Mapping[str, TensorType]) -> list[KernelStep] | str:
-        """The kernels of a nest, two for a long reduction: of its parts, and of what they combine to. Or why none."""
+    def _kernels(self, nest: Nest, types: Mapping[str, TensorType], *, fused: bool) -> list[KernelStep] | str:
+        """The kernels of a nest, two for a long reduction: of its parts, and of what they combine to. Or why none.
+
+        fused: it is several nests, of which one for matrix units is left to these by itself.
+        """
         why = ""
         for parts in dict.fromkeys((in_parts(nest, self.hints), (nest,), in_parts(nest, self.hints, always=True))):
             known = {**types, **{part.output: part.type for part in parts}}
-            found = [self._kernel((part,), known) for part in parts]
+            found = [self._kernel((part,), known, fused=fused) for part in parts]
             kernels = [each for each in found if isinstance(each, KernelStep)]
             if len(kernels) == len(parts):
                 return kernels
@@ -216,10 +219,14 @@ class Planner:
         except ArgusError as problem:
             return form, (), problem.diagnostic.message
 
-    def _kernel(self, nests: tuple[Nest, ...], types: Mapping[str, TensorType]) -> KernelStep | str:
-        """The first template that computes nests of one domain, or why none does."""
-        why = "no template computes it"
+    def _kernel(
+        self, nests: tuple[Nest, ...], types: Mapping[str, TensorType], *, fused: bool = False
+    ) -> KernelStep | str:
+        """The first template that computes nests of one domain, or why none does. fused: as of `_kernels`."""
+        why, heavy = "no template computes it", fused and any(multiplies(each, self.hints) for each in nests)
         for family in _for(nests):
+            if heavy and family.program is None:
+                break
             form, tried, reason = self._candidates(nests, types, family)
             why = reason or why
             for each in tried:
@@ -244,6 +251,8 @@ class Planner:
             self.left -= thread_time() - own
             if isinstance(found, KernelEntry) or total == _MOST_SECONDS:
                 _PROOFS[key] = found
+                if isinstance(found, str):
+                    NOT_PROVED.add(key)
         if isinstance(found, str):
             self.failed[f"{candidate.family}_{candidate.config}"] = found
         return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Union
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Union, cast
 
 import torch
 from attrs import frozen
@@ -51,7 +52,7 @@ class NestStep:
     node: str
 
 
-@frozen
+@frozen(slots=False)
 class EagerStep:
     """An operation that eager torch runs, by the name of its node. why: what is not covered.
 
@@ -67,6 +68,13 @@ class EagerStep:
     keywords: Mapping[str, Any]
     results: tuple[str | None, ...]
     single: bool
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether its arguments are tensors and what all calls have in common."""
+        others = [each for each in (*self.args, *self.keywords.values()) if not isinstance(each, Tensor)]
+        tensors = any(isinstance(each, Tensor) for each in self.keywords.values())
+        return not tensors and all(map(_is_constant, others))
 
     @property
     def allocates(self) -> bool:
@@ -95,6 +103,12 @@ class EagerStep:
 
         map_aggregate((self.args, dict(self.keywords)), note)
         return found
+
+
+def _is_constant(arg: object) -> bool:
+    if isinstance(arg, list | tuple):
+        return all(map(_is_constant, cast(Sequence[object], arg)))
+    return arg is None or isinstance(arg, bool | int | float | str | torch.dtype | torch.device)
 
 
 @frozen

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import field, frozen
 
 from argus.core import algebra
 from argus.core.index import Index
-from argus.nests.nest import Constant, Expr
+from argus.nests.affine import flattened, stride
+from argus.nests.nest import Axis, Constant, Expr, TensorType
+from argus.nests.rewrite import reads
 
 Indices = tuple[Index, ...]
 
@@ -38,6 +40,28 @@ class Value:
 def number(value: float, dtype: str) -> Value:
     """A scalar."""
     return Value((), dtype, lambda _: Constant(float(value)))
+
+
+def turned(value: Value) -> Value:
+    """The matrices with rows for columns."""
+    *batch, rows, columns = value.shape
+    return Value((*batch, columns, rows), value.dtype, lambda index: value.at((*index[:-2], index[-1], index[-2])))
+
+
+def is_turned(value: Value, axes: Sequence[Axis], types: Mapping[str, TensorType]) -> bool:
+    """Whether columns of the matrices are neighbours in what they are computed from, and elements of rows are not.
+
+    axes: new ones, of the value. types: of tensors in memory.
+    """
+    if len(axes) < len(("rows", "columns")):
+        return False
+    steps: set[tuple[bool, bool]] = set()
+    for read in reads(value.at([axis.index for axis in axes])):
+        place = flattened(read.index, types[read.tensor].shape)
+        rows, columns = (stride(place, axis.symbol) for axis in axes[-2:])
+        if rows is not algebra.const(0):  # a vector along the columns is read again and again
+            steps.add((rows is algebra.const(1), columns is algebra.const(1)))
+    return steps == {(True, False)}
 
 
 def broadcast(value: Value, rank: int) -> Callable[[Indices], Expr]:

@@ -125,7 +125,6 @@ def test_a_vacuous_proof_ends_with_code_2(
     assert [each["code"] for each in kernel["diagnostics"]] == [code]
 
 
-@pytest.mark.share(2)
 def test_the_worst_kernel_of_a_file_decides(tmp_path: Path, capsys: Captured) -> None:
     both = PROVED.read_text(encoding="utf-8").partition("\n\nif __name__")[0]
     again = REFUTED.read_text(encoding="utf-8").partition("@kernel")[2].partition("\n\nif __name__")[0]
@@ -192,8 +191,7 @@ def refused(arguments: list[str], code: str, capsys: Captured) -> None:
     if arguments:
         assert main([*arguments, "--json"]) == 3
         found = document(capsys)
-        assert found["exit_code"] == 3
-        assert [each["code"] for each in found["diagnostics"]] == [code]
+        assert (found["exit_code"], [each["code"] for each in found["diagnostics"]]) == (3, [code])
 
 
 @pytest.mark.parametrize("bug", [InternalError("two answers\nsecond line"), KeyError("surprise")])
@@ -318,7 +316,6 @@ def test_build_writes_the_files_that_it_names(tmp_path: Path, capsys: Captured) 
     assert kernel["report"]["vgpr_spills"] == 0
 
 
-@pytest.mark.share(2)
 def test_build_reads_the_machine_code_of_sm_90a(capsys: Captured) -> None:
     """At the lines of the program: the rows of its loop, and what the compiler added."""
     file = str(ROOT / "tests" / "corpus" / "unknown" / "loops_of_no_trip.py")

@@ -133,3 +133,21 @@ def test_of_more_elements_than_an_axis_has_inner_axes_become_one() -> None:
     types = {"x": TensorType("x", constants(112, 64, 512, 512), "f32")}
     found = canonical([Nest("y", "f32", axes, Apply("neg", (read,)))], types)
     assert [computed(extent, {}) for extent in found.sizes.values()] == [112, 1 << 24]
+
+
+def test_short_last_axes_are_joined_although_reads_take_them_apart() -> None:
+    """Up to where the last axis is long enough for a block; not where it is, is not known, or is reduced."""
+    axes = axes_of(40, 30, 14, 14)
+    padded = Read("x", (axes[0].index, axes[1].index, algebra.sub(axes[2].index, 1), axes[3].index), "f32", 0.0)
+    form = check(Nest("y", "f32", axes, padded), [TensorType("x", constants(40, 30, 14, 14), "f32")])
+    assert len(form.nests[0].domain) == 1
+
+    wide = axes_of(4, 300)
+    shifted = Read("x", (wide[0].index, algebra.sub(wide[1].index, 1)), "f32", 0.0)
+    form = check(Nest("y", "f32", wide, shifted), [TensorType("x", constants(4, 300), "f32")])
+    assert len(form.nests[0].domain) == 2
+
+    unknown = Axis("m", size("M")), Axis("n", size("N"))
+    shifted = Read("x", (unknown[0].index, algebra.sub(unknown[1].index, 1)), "f32", 0.0)
+    form = canonical([Nest("y", "f32", unknown, shifted)], {"x": TensorType("x", (size("M"), size("N")), "f32")})
+    assert len(form.nests[0].domain) == 2

@@ -14,6 +14,7 @@ import pytest
 from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError
+from argus.runtime.gpu.driver import GpuDriver
 from argus.runtime.gpu.guards import Promises
 from argus.runtime.gpu.launch import LoadedKernel, load
 from argus.runtime.launches import Call, Schedule
@@ -149,21 +150,31 @@ def test_a_trap_is_reported_as_the_violated_contract(fake: FakeDriver, kernel: L
     assert failed.value.diagnostic.code == "E409"
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_the_next_call_reports_what_ended_the_context_where_entering_it_fails(
-    fake: FakeDriver, kernel: LoadedKernel, *, whole: bool
-) -> None:
-    program = LoadedProgram("routed", ((kernel, {"expert": "expert"}),), ())
-    schedule = Schedule(program if whole else kernel, "context")
-    schedule.enter()
-    bound(kernel, [0, 7], "tell")[1]()
-    fake.fails["cuCtxSetCurrent"] = "LAUNCH_FAILED"
+NEXT_CALLS: dict[str, Callable[[GpuDriver], object]] = {
+    "cuCtxSetCurrent": lambda driver: driver.enter("context"),
+    "cuMemHostGetDevicePointer": lambda driver: driver.device_address(8),
+    "cuLaunchKernelEx": lambda driver: driver.launcher("other", (1, 1, 1, 32, 1, 1, 0), (), None, 7, early=False)(),
+}
 
+
+@pytest.mark.parametrize("name", NEXT_CALLS)
+def test_the_next_call_of_the_driver_reports_what_ended_the_context(
+    fake: FakeDriver, kernel: LoadedKernel, name: str
+) -> None:
+    """Of whatever operator, and the one after it no more."""
+    call = NEXT_CALLS[name]
+    call(kernel.driver)
+    bound(kernel, [0, 7], "tell")[1]()
+    fake.fails[name] = "LAUNCH_FAILED"
+
+    with pytest.raises(ArgusError) as other:
+        call(FakeDriver(fails=fake.fails).driver)
+    assert other.value.diagnostic.code == "E409"
     with pytest.raises(ArgusError, match=r"expert\[1\] = 7") as told:
-        schedule.enter()
+        call(kernel.driver)
     assert told.value.diagnostic.code == "E402"
     with pytest.raises(ArgusError) as failed:
-        schedule.enter()
+        call(kernel.driver)
     assert failed.value.diagnostic.code == "E409"
 
 

@@ -9,7 +9,10 @@ import torch
 
 import argus.torch
 from argus.kernels.nests import convolution_costs
+from argus.nests import work
+from argus.torch import choice_of_products
 from argus.torch.backend import argus_backend
+from argus.torch.tables import convolutions as tables
 
 pytestmark = pytest.mark.share(6, among="compiled convolutions")
 
@@ -64,6 +67,32 @@ def test_groups_are_summed_by_threads() -> None:
 
     assert difference < 2e-6
     assert (kernels, eager) == (["direct"], 0)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "first"),
+    [
+        (torch.nn.Conv2d(3, 8, 4, 4), (2, 3, 8, 8), ["pointwise"]),
+        (torch.nn.Conv2d(4, 8, 3, 2, 1), (2, 4, 9, 7), ["pointwise"]),
+        (torch.nn.Conv2d(4, 8, 1), (2, 4, 5, 7), []),
+        (torch.nn.Conv2d(4, 8, 1, 2), (2, 4, 5, 7), ["pointwise"]),
+        (torch.nn.Conv1d(4, 8, 3, 1, 2, 2), (2, 4, 11), ["pointwise"]),
+    ],
+    ids=["patches", "windows", "points", "every second point", "gaps"],
+)
+def test_windows_in_memory_are_multiplied_by_filters(
+    monkeypatch: pytest.MonkeyPatch, layer: torch.nn.Module, shape: tuple[int, ...], first: list[str]
+) -> None:
+    """As of large tensors: a product of matrices, which computes what follows, of inputs or of copies of windows."""
+    monkeypatch.setattr(tables, "is_product", lambda *_: True)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    monkeypatch.setattr(choice_of_products, "LARGE", 1)
+    for name in ("_MANY", "_EACH"):
+        monkeypatch.setattr(work, name, 0)
+
+    difference, kernels, eager = compiled(torch.nn.Sequential(layer, torch.nn.ReLU()), torch.rand(*shape))
+
+    assert difference < 2e-6
+    assert (kernels, eager) == ([*first, "products"], 0)
 
 
 class _Added(torch.nn.Module):

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 import argus.torch
 from argus.nests import work
-from argus.torch import choice_of_products
+from argus.torch import choice_of_products, planner
 from argus.torch.backend import argus_backend
 
 F: Any = functional
@@ -54,6 +54,29 @@ def test_a_product_that_two_results_need_is_computed_once() -> None:
     assert [each.name.partition("_")[0] for each in report.kernels] == ["products", "pointwise", "pointwise"]
 
 
+def test_work_that_is_not_proved_leaves_a_product_to_its_template(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not product and work to one that reads operands again for each element."""
+    for name in ("_MANY", "_EACH"):  # as of products that are for matrix units
+        monkeypatch.setattr(work, name, 0)
+    monkeypatch.setattr(planner, "_PROOFS", {})
+    monkeypatch.setattr(planner, "NOT_PROVED", set[tuple[str, str]]())
+    real: Any = planner._proof  # pyright: ignore[reportPrivateUsage]  # the one place where kernels are proved
+
+    def proof(candidate: Any, form: Any, budget: Any) -> Any:  # noqa: ANN401 reason: of the planner
+        with_work = candidate.family.startswith("products") and len(form.parameters) > len(("x", "w", "y"))
+        return "unknown" if with_work else real(candidate, form, budget)
+
+    monkeypatch.setattr(planner, "_proof", proof)
+    x, w, b = torch.randn(20, 40), torch.randn(24, 40), torch.randn(24)
+
+    def layer(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+        return torch.exp(F.linear(x, w, b))
+
+    run: Any = torch.compile(layer, backend=argus_backend)  # pyright: ignore[reportUnknownMemberType]  # torch's
+    assert torch.allclose(run(x, w, b), layer(x, w, b), rtol=1e-4)
+    assert [each.name.partition("_")[0] for each in argus.torch.report()[-1].kernels] == ["products", "pointwise"]
+
+
 @pytest.mark.nightly
 def test_an_operand_whose_axis_has_several_strides_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_MANY", "_EACH"):  # as of products that are for matrix units
@@ -70,3 +93,21 @@ def test_an_operand_whose_axis_has_several_strides_is_copied(monkeypatch: pytest
         run: Any = torch.compile(of, backend=argus_backend)  # pyright: ignore[reportUnknownMemberType]  # torch's
         assert torch.allclose(run(given, w), of(given, w), atol=1e-5)
         assert [each.name.partition("_")[0] for each in argus.torch.report()[-1].kernels] == kinds
+
+
+@pytest.mark.nightly
+def test_an_operand_is_copied_as_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heads of keys, which attention multiplies by as columns, are copied in rows: neighbours there are neighbours."""
+    for name in ("_MANY", "_EACH"):  # as of products that are for matrix units
+        monkeypatch.setattr(work, name, 0)
+    x, bias = torch.randn(40, 48), torch.randn(48)
+
+    def scores(x: Tensor, bias: Tensor) -> Tensor:
+        heads = (x + bias).view(2, 20, 2, 3, 8).permute(2, 0, 3, 1, 4)
+        return heads[0] @ heads[1].transpose(-1, -2)
+
+    run: Any = torch.compile(scores, backend=argus_backend)  # pyright: ignore[reportUnknownMemberType]  # torch's
+    assert torch.allclose(run(x, bias), scores(x, bias), atol=1e-5)
+    product = argus.torch.report()[-1].kernels[-1]
+    assert product.name.startswith("products")
+    assert "X1[i0, i2, j0]" in product.nests

@@ -11,13 +11,13 @@ from math import prod
 
 from attrs import frozen
 
-from argus.kernels.nests.direct_tiles import Direct, config_for
+from argus.kernels.nests.direct_tiles import Direct, config_for, direct_for
 from argus.kernels.schedules.parts import PAIRS
 from argus.kernels.schedules.shifted import CHUNK, shifted_for
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
 from argus.nests.convolution import Convolution
-from argus.nests.convolution_forms import convolution_form
+from argus.nests.convolution_forms import ConvolutionForm, convolution_form
 
 SIX = 6
 """Products of parts of f32 numbers, which are as exact as single precision."""
@@ -68,6 +68,13 @@ class Work:
         taps = inner * prod(axis.window for axis in conv.axes[:-2])
         sums = self.outputs[0] * prod(outer) * classes * places * outputs * -(-self.outputs[1] // outputs)
         return 2e-15 * sums * taps * self.inputs[1], 4e-12 * prod(self.outputs)
+
+
+def milliseconds(conv: Convolution, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float:
+    """The modelled time of the faster template. inputs, outputs: (n, c, *extents) and (n, o, *places), of one group."""
+    work = Work(conv, inputs, outputs)
+    tiles = direct_for(ConvolutionForm(conv, "x", "f"), inputs[1], outputs[1], list(outputs[2:]))
+    return min(_time(work.on_matrix_units(), ON_MATRIX_UNITS), _time(work.by_fmas(tiles), BY_FMAS))
 
 
 def is_for_matrix_units(form: Canonical, sizes: Mapping[str, int]) -> bool:

@@ -42,12 +42,15 @@ from argus.nests.canonical import Canonical
 from argus.nests.integers import ARITHMETIC
 from argus.nests.nest import Apply, Constant, Convert, Expr, Nest, Read
 from argus.nests.rewrite import expressions, reads, reductions, symbols_of
+from argus.nests.terms import literal_factors
 
 _BYTES = {"f32": 4, "bf16": 2, "f16": 2, "i64": 8, "i32": 4, "bool": 1}
 _INTEGERS = ("i32", "i64")
 _ONE_ELEMENT = {f32: ld_global_b32, bf16: ld_global_b16, f16: ld_global_b16}
 _MOST_ELEMENTS = 1 << 40
 """The elements of a tensor of several axes, whose addresses then fit 64 bits."""
+_LARGEST_PLACE = 1 << 30
+"""Times the step of a coordinate, whose sums with numbers then fit 32 bits."""
 
 
 @frozen
@@ -81,6 +84,8 @@ def config_for(form: Canonical, sizes: Mapping[str, int]) -> Pointwise | None:
     if any(each.dtype in _INTEGERS for each in read) and not all(map(_is_of_integers, form.nests)):
         return None  # computed in f32, which does not hold all of them
     *outer, last = [int(computed(axis.extent, sizes)) for axis in form.nests[0].domain]
+    if any(0 < most < extent for extent, most in zip((*outer, last), _most_of_axes(form), strict=True)):
+        return None
     narrow = any(TYPES[each.dtype] not in _ONE_ELEMENT and not in_vectors(form, each) for each in read)
     vector = 1 if narrow else 16 // max(_BYTES[each] for each in kinds)
     while last % vector:
@@ -112,6 +117,9 @@ class _Block:
         self._extents: list[Any] = [computed(axis.extent, sizes) for axis in self._domain]
         *outer, last = self._extents
         assume(last % cfg.vector == 0)
+        for extent, most in zip(self._extents, _most_of_axes(form), strict=True):
+            if most:
+                assume(extent <= most)
         for each in form.parameters:
             _assume_addresses(tensors[each.type.name])
         *self._at, self._number = blocks((*outer, ceil_div(last, cfg.width)), in_order=cfg.in_order)
@@ -183,6 +191,20 @@ def in_vectors(form: Canonical, read: Read) -> bool:
     places = [axis.index for axis in domain]
     within = read.outside is None and all(each in places for each in read.index)
     return within and read.index[-1] is places[-1] and lasts[read.tensor] is domain[-1].extent
+
+
+def _most_of_axes(form: Canonical) -> list[int]:
+    """The most elements along each axis with which coordinates that may lie outside of a tensor fit 32 bits.
+
+    0 where all numbers of elements do.
+    """
+    padded = [each for nest in form.nests for each in reads(nest.body) if each.outside is not None]
+    found: list[int] = []
+    for axis in form.nests[0].domain:
+        steps = (literal_factors(place, {axis.name}) for each in padded for place in each.index)
+        most = max((abs(each.get(axis.name, 0)) for each in steps if each), default=0)
+        found.append(_LARGEST_PLACE // most if most > 1 else 0)
+    return found
 
 
 def depends(read: Read, axis: str) -> bool:

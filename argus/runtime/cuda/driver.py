@@ -15,6 +15,7 @@ from argus.core.diagnostic import ArgusError
 from argus.runtime.cuda.status_codes import meaning_of
 from argus.runtime.cuda.tensor_maps import encoding
 from argus.runtime.gpu.driver import Code, LaunchShape, TensorMapLayout, no_gpu
+from argus.runtime.gpu.failures import explained
 
 _PORTABLE, _MAPPED = 1, 2
 _TEXT = 100
@@ -53,7 +54,7 @@ class Driver:
         """The function's results: an empty list, one value, or a list of several.
 
         Raises ArgusError: E406 without a driver or GPU, E407 for code of another GPU, E408 if memory is exhausted, E409
-        if a kernel failed, E410 if the driver stopped one, E405 for any other error.
+        if a kernel failed, or E402 if a guard says why, E410 if the driver stopped one, E405 for any other error.
         """
         try:
             status, *values = getattr(self.raw, name)(*arguments)
@@ -62,7 +63,7 @@ class Driver:
         except ValueError as problem:
             raise meaning_of("").error(f"a status unknown to its bindings ({problem})", name) from None
         if status != self.raw.CUresult.CUDA_SUCCESS:
-            raise meaning_of(status.name).error(status.name, name)
+            raise explained(self, meaning_of(status.name).error(status.name, name))
         return values[0] if len(values) == 1 else values
 
     # -- devices and contexts --------------------------------------------------------------------------------
@@ -176,7 +177,7 @@ class Driver:
         def launch(_alive: object = (alive, pointers)) -> None:
             (status,) = call(configuration, function, address, 0)
             if status != success:
-                raise meaning_of(status.name).error(status.name, "cuLaunchKernelEx")
+                raise explained(self, meaning_of(status.name).error(status.name, "cuLaunchKernelEx"))
 
         return launch
 

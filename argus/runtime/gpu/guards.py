@@ -17,6 +17,7 @@ from attrs import define, field, frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.emit.guards import MOST_BLOCKS, THREADS
 from argus.runtime.gpu.driver import GpuDriver
+from argus.runtime.gpu.failures import explain_by
 
 Promises = Literal["fetch", "stop", "tell"]
 _MOST = 2**32 - 2
@@ -40,6 +41,9 @@ class Guards:
     functions: Mapping[str, object]
     _words: dict[str, int] = field(factory=dict[str, int], init=False)
     _tensors: dict[str, GuardedTensor] = field(factory=dict[str, GuardedTensor], init=False)
+
+    def __attrs_post_init__(self) -> None:
+        explain_by(self.driver, self.check)
 
     def prepare(self, guarded: GuardedTensor) -> tuple[tuple[int, ...], int]:
         """The guard's launch shape (grid, block, 0 bytes of shared memory) and the device address of its report word.
@@ -65,12 +69,8 @@ class Guards:
     def launch(self, launches: Sequence[Callable[[], None]]) -> None:
         """Launch the guards and the kernel. Raises ArgusError (E402) if an earlier guard found a violated contract."""
         self.check()
-        try:
-            for launch in launches:
-                launch()
-        except ArgusError:
-            self.check()
-            raise
+        for launch in launches:
+            launch()
 
     def check(self) -> None:
         """Raises ArgusError (E402) for a violation that a guard has reported, once per report."""

@@ -14,6 +14,7 @@ from attrs import frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.runtime.gpu.driver import Code, GpuDriver, LaunchShape, TensorMap, TensorMapLayout, no_gpu
+from argus.runtime.gpu.failures import explained
 from argus.runtime.hip.status_codes import meaning_of
 
 LIBRARY = "ARGUS_HIP_LIBRARY"
@@ -71,7 +72,7 @@ class HipDriver:
         describe.restype = ctypes.c_char_p
         text = cast("bytes | None", describe(status))
         shown = text.decode(errors="replace") if text else f"status {status}"
-        return meaning_of(shown).error(shown, name)
+        return explained(self, meaning_of(shown).error(shown, name))
 
     def _number(self, name: str, *arguments: object) -> int:
         """The number that a function stores through its first argument."""

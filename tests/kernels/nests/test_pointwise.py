@@ -20,10 +20,24 @@ from argus.language import Template, Tensor
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical, canonical
 from argus.nests.evaluate import nest_value
-from argus.nests.nest import Apply, Axis, Compare, Constant, Coordinate, Expr, Inside, Nest, Read, Select, TensorType
+from argus.nests.nest import (
+    Apply,
+    Axis,
+    Compare,
+    Constant,
+    Coordinate,
+    Expr,
+    Inside,
+    Nest,
+    Read,
+    Select,
+    TensorType,
+    size,
+)
+from argus.nests.rewrite import placed
 
 I, J, K = (  # noqa: E741 reason: axes, as in formulas
-    Axis(name, algebra.const(extent)) for name, extent in (("i", 6), ("j", 10), ("k", 24))
+    Axis(name, algebra.const(extent)) for name, extent in (("i", 3), ("j", 10), ("k", 256))
 )
 X = Read("x", (I.index, J.index, K.index), "f32")
 H = Read("h", (I.index, J.index, K.index), "bf16")
@@ -35,7 +49,7 @@ TENSORS = {
         TensorType("bias", (J.extent,), "f32"),
         TensorType("last", (K.extent,), "f32"),
         TensorType("turned", (K.extent, I.extent, J.extent), "f32"),
-        TensorType("wide", (algebra.const(8), J.extent, algebra.const(50)), "f32"),
+        TensorType("wide", (algebra.const(5), J.extent, algebra.const(514)), "f32"),
     )
 }
 
@@ -61,7 +75,7 @@ BODIES: dict[str, Expr] = {
     "a part, every second element": Read(
         "wide", (algebra.add(I.index, 2), J.index, algebra.add(algebra.mul(K.index, 2), 1)), "f32"
     ),
-    "flipped": Read("x", (I.index, algebra.sub(9, J.index), algebra.sub(23, K.index)), "f32"),
+    "flipped": Read("x", (I.index, algebra.sub(9, J.index), algebra.sub(255, K.index)), "f32"),
     "padded": Read("x", (I.index, algebra.sub(J.index, 1), algebra.add(K.index, 1)), "f32", -1.0),
     "above a diagonal": Select(Inside(algebra.le(J.index, K.index)), X, Constant(0.0)),
     "coordinates": _apply("add", Coordinate(algebra.add(I.index, K.index)), X),
@@ -106,6 +120,34 @@ def test_a_nest_is_proved_and_its_run_agrees(name: str) -> None:
     assert np.allclose(found, nest_value(form.nests[0], given, sizes), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.share(2, among="short last axes")
+@pytest.mark.parametrize("body", ["padded", "tanh of a sum with one number a channel"])
+def test_short_last_axes_are_one_with_those_before(body: str) -> None:
+    """Threads of a block have elements of several rows, and compute the coordinates that reads need apart."""
+    short = Axis("s", algebra.const(24))
+    nest = placed(BODIES[body], {K.symbol: short.index})
+    types = {**TENSORS, "x": TensorType("x", (I.extent, J.extent, short.extent), "f32")}
+    form = canonical([Nest("out", "f32", (I, J, short), nest)], types)
+    config = config_for(form, _values(form))
+    assert config is not None
+    assert len(form.nests[0].domain) == 1
+    assert isinstance(argus.verify(template(form, pointwise, config, "pointwise").trace()).verdict, Proved)
+
+
+def test_a_step_through_a_padded_tensor_bounds_the_elements() -> None:
+    """Coordinates are compared with extents in 32 bits: twice the coordinate of the largest size does not fit these."""
+    axis, extent = Axis("k", size("K")), size("W")
+    read = Read("x", (algebra.sub(algebra.mul(axis.index, 2), 1),), "f32", 0.0)
+    form = canonical([Nest("out", "f32", (axis,), read)], {"x": TensorType("x", (extent,), "f32")})
+
+    config = config_for(form, dict.fromkeys(form.sizes, 1 << 20))
+    assert config is not None
+    assert config_for(form, dict.fromkeys(form.sizes, 1 << 30)) is None
+    verdict = argus.verify(template(form, pointwise, config, "pointwise").trace()).verdict
+    assert isinstance(verdict, Proved)
+    assert f"{form.nests[0].type.extents[0]} <= {1 << 29}" in verdict.assumptions
+
+
 def test_a_kernel_with_another_claim_is_refused() -> None:
     strict = Select(Inside(algebra.lt(J.index, K.index)), X, Constant(0.0))
     for body, claimed in (
@@ -131,7 +173,7 @@ def test_vectors_divide_the_last_axis(last: int, vector: int) -> None:
 
 @pytest.mark.parametrize(("outer", "in_order"), [(65535, True), (65536, False)])
 def test_blocks_are_in_order_where_a_grid_has_room(outer: int, in_order: bool) -> None:
-    axes = Axis("m", algebra.const(outer)), Axis("n", algebra.const(48))
+    axes = Axis("m", algebra.const(outer)), Axis("n", algebra.const(480))
     read = Read("v", (axes[0].index, axes[1].index), "f32")
     body = _apply("add", read, Read("r", (axes[1].index,), "f32"))
     types = {

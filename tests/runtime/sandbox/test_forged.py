@@ -80,7 +80,7 @@ def test_a_forged_diagnostic_shows_no_file_of_the_outside(on: Name, tmp_path: Pa
     )
     said = f'{{"diagnostic": {{"code": "E003", "message": "x\\u001b[2J", "help": "h", "primary": {label}}}}}'
     everywhere = f"for fd in range(3, 9):\n    try: os.write(fd, {said!r}.encode())\n    except OSError: 0"
-    answer = ran(f"import os\n{everywhere}\nos._exit(0)", on=on)
+    answer = ran(f"import os, posix\n{everywhere}\nposix._exit(0)", on=on)
     shown = refused(answer, "E003")
     assert "s3cret" not in shown
     assert str(secret) not in shown

@@ -8,17 +8,20 @@ chain as soon as the points below its size admit no integer strides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import gcd
+from math import gcd, prod
 
+import numpy as np
 from attrs import define, field
 
 from argus.core.layout.coalesce import coalesce_modes
 from argus.core.layout.faults import LayoutError
-from argus.core.layout.values import Layout, of_modes
+from argus.core.layout.values import IntArray, Layout, of_modes
 
 CHAINS = 20_000
 """Most chains of extents that a search tries."""
 POINTS = 1 << 12
+_POINT_BITS = 34
+"""Most bits of an index or image."""
 
 
 def interpolating_layout(points: Mapping[int, int]) -> Layout | None:
@@ -29,7 +32,12 @@ def interpolating_layout(points: Mapping[int, int]) -> Layout | None:
     """
     if len(points) > POINTS:
         raise _limit_error(f"{len(points)} points", POINTS)
-    search = _Search(sorted(points.items()), max(map(abs, points), default=0), min(points, default=0) < 0)
+    last = max(map(abs, points), default=0)
+    if max(last, *map(abs, points.values()), 0) >> _POINT_BITS:
+        raise _limit_error(f"indices or images of {_POINT_BITS} bits", 1 << _POINT_BITS)
+    places = np.array(sorted(points), np.int64)
+    images = np.array([points[each] for each in places.tolist()], np.int64)
+    search = _Search(places, images, last, min(points, default=0) < 0)
     level: list[tuple[int, ...]] = [()]
     while level:
         for chain in level:
@@ -42,7 +50,8 @@ def interpolating_layout(points: Mapping[int, int]) -> Layout | None:
 
 @define
 class _Search:
-    points: list[tuple[int, int]]
+    indices: IntArray
+    images: IntArray
     last: int
     negative: bool
     tried: int = field(default=0, init=False)
@@ -74,20 +83,16 @@ class _Search:
 
         complete: fit all points, with an unbounded last mode; else only the points below the size.
         """
-        size = 1
+        size = prod(chain)
+        within = np.ones(len(self.indices), np.bool_) if complete else (self.indices >= 0) & (self.indices < size)
+        rest, wanted = self.indices[within], self.images[within]
+        columns: list[IntArray] = []
         for extent in chain:
-            size *= extent
-        rows: list[list[int]] = []
-        for index, image in self.points:
-            if not complete and not 0 <= index < size:
-                continue
-            digits: list[int] = []
-            rest = index
-            for extent in chain:
-                rest, digit = divmod(rest, extent)
-                digits.append(digit)
-            rows.append([*digits, rest, image] if complete else [*digits, image])
-        return solve_integers(rows, len(chain) + complete)
+            columns.append(rest % extent)
+            rest = rest // extent
+        if complete:
+            columns.append(rest)
+        return _fitting(columns, wanted)
 
     def layout(self, chain: tuple[int, ...], strides: list[int]) -> Layout:
         size = 1
@@ -96,6 +101,30 @@ class _Search:
         # Negative indices lie outside every extent: coalescing must not drop the last mode as one of extent 1.
         extents = (*chain, max(2, self.last // size + 1))
         return of_modes(coalesce_modes(tuple(zip(extents, strides, strict=True))))
+
+
+def _fitting(columns: list[IntArray], wanted: IntArray) -> list[int] | None:
+    """Integers x with sum of x_k columns[k] = wanted, or None if there are none.
+
+    Few rows determine x: solve for some, look for the first row that the solution misses, and solve again with it.
+    """
+    rows: list[list[int]] = []
+    while True:
+        found = solve_integers(rows, len(columns))
+        if found is None or not len(wanted):
+            return found
+        if max(map(abs, found), default=0) >> _SAFE_BITS:
+            rows = [[*map(int, row), int(image)] for *row, image in zip(*columns, wanted, strict=True)]
+            return solve_integers(rows, len(columns))
+        missed = sum((x * column for x, column in zip(found, columns, strict=True)), np.zeros_like(wanted)) != wanted
+        if not missed.any():
+            return found
+        place = int(missed.argmax())
+        rows.append([*[int(column[place]) for column in columns], int(wanted[place])])
+
+
+_SAFE_BITS = 24
+"""Bits of a stride with which no product of it and a digit, nor their sum, exceeds 62."""
 
 
 def solve_integers(rows: list[list[int]], unknowns: int) -> list[int] | None:

@@ -57,7 +57,7 @@ class Plan:
     results: shape and dtype of each. sizes: of the kernel, by name. candidates: tried in order; a failure of the last
     is raised. named: maps operands and results, in order, to the kernel's tensors by name, operands first. strided:
     names of the tensors that need not be row-major. promises: how integers with a data contract are checked, of a
-    kernel that takes such.
+    kernel that takes such. ordered: the kernel's tensors, if they are the operands and results, in order.
     """
 
     results: Sequence[Result]
@@ -66,6 +66,7 @@ class Plan:
     named: Callable[..., Arrays]
     strided: tuple[str, ...] = ()
     promises: Promises | None = None
+    ordered: tuple[str, ...] = ()
 
 
 def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[Any, Product | None]:
@@ -93,7 +94,8 @@ def launch(plan: Plan, operands: tuple[Any, ...], unproved: Unproved) -> tuple[A
     if copied or schedule.reads_to_bind(call):
         return one_or_all(outs), None
     spaces = _typed(schedule.spaces(call))
-    return one_or_all(outs), bind_product(schedule, call, used, plan.results, plan.named, spaces)
+    move = schedule.bind_places(call, plan.ordered) if plan.ordered else None
+    return one_or_all(outs), bind_product(schedule, call, used, plan.results, plan.named, spaces, move)
 
 
 MOST_INTERPRETED = 1 << 22

@@ -23,6 +23,8 @@ Result = tuple[Extents, object]
 """The shape and the dtype of a result."""
 Product = Callable[[tuple[Any, ...], Extents], Any]
 """A product as a function of its operands and their addresses; returns the result, or a tuple of several."""
+AtPlaces = Callable[[Extents], None]
+"""A launch on tensors at these addresses."""
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -78,6 +80,16 @@ class Schedule:
                 _put(self.prepared, key, launch, _MOST_BOUND)
         launch()
         return launch
+
+    def bind_places(self, call: Call, order: Sequence[str]) -> Callable[[int], AtPlaces] | None:
+        """By the stream, a function of addresses that launches on tensors there of the layouts of this call.
+
+        order: the names of all tensors, in the order of the addresses. None for programs and kernels with tensor maps.
+        """
+        found = self._at_sizes(call)
+        if isinstance(found, PreparedProgram) or not found.is_of_addresses:
+            return None
+        return partial(found.bind_places, tuple(order))
 
     def reads_to_bind(self, call: Call) -> bool:
         """Whether binding checks integers that have a data contract: they may change, so each launch binds again."""
@@ -148,16 +160,19 @@ def bind_product(
     results: Sequence[Result],
     named: Callable[..., Named],
     spaces: Sequence[tuple[Workspace, object]] = (),
+    move: Callable[[int], AtPlaces] | None = None,
 ) -> Product:
     """A function for products of operands whose dtypes, shapes, strides and device have been checked.
 
-    named: maps operands and results to the kernel's tensors by name. spaces: workspaces, each with its dtype.
+    named: maps operands and results to the kernel's tensors by name. spaces: workspaces, each with its dtype. move: of
+    `Schedule.bind_places`, for addresses of operands and results.
     """
     index, current, stream = used.index, used.current, used.stream
     make = [_maker(used, *each) for each in results]
     kept = not schedule.reads_to_bind(call)
     entered = OncePerThread(schedule.enter)
     seen: dict[Extents, Launch] = {}
+    moved: dict[int, AtPlaces] = {}
 
     # It reads only local variables, for speed: a call takes a few microseconds.
     def product(operands: tuple[Any, ...], places: Extents) -> Any:  # noqa: ANN401 reason: torch's
@@ -167,6 +182,13 @@ def bind_product(
         # In a thread that has entered once, the context is current whenever the device is.
         entered()
         outs = tuple([each(operands[0]) for each in make])
+        if move is not None:
+            where = stream(index)
+            launched = moved.get(where)
+            if launched is None:
+                launched = moved[where] = move(where)
+            launched((*places, *[each.data_ptr() for each in outs]))
+            return one_or_all(outs)
         room = used.room(operands[0], spaces) if spaces else {}
         key = *places, *[each.data_ptr() for each in outs], *(each.data_ptr() for each in room.values()), stream(index)
         launch = seen.get(key)

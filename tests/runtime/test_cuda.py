@@ -90,6 +90,25 @@ def test_pointers_and_sizes_reach_the_kernel_in_their_order() -> None:
     assert seen == [[0x1000, 16]]
 
 
+def test_a_launch_by_addresses_runs_on_tensors_that_lie_elsewhere() -> None:
+    seen: list[list[int]] = []
+    fake = FakeDriver(seen.append, pointers=1, sizes=1)
+    prepared = loaded(POINTER, fake).prepare({"M": 16})
+
+    launch = prepared.bind_places(("unused", "A"), 7)
+    launch((0x10, 0x2000))
+    launch((0x10, 0x3000))
+
+    assert prepared.is_of_addresses
+    assert seen == [[0x2000, 16], [0x3000, 16]]
+    assert [stream for *_, stream, _ in fake.launches] == [7, 7]
+
+
+def test_a_kernel_with_tensor_maps_is_bound_for_each_address() -> None:
+    assert not loaded(MAP).prepare({"M": 16}).is_of_addresses
+    assert not loaded(POINTER).prepare({"M": 0}).is_of_addresses  # nothing is launched
+
+
 @pytest.mark.parametrize("launch", [POINTER, MAP], ids=["pointer", "map"])
 @pytest.mark.parametrize(
     "tensor", [Tensor((16, 4)), Tensor((16, 8), (1, 16)), Tensor((16, 8), pointer=0x1008), Tensor((16,), (1,))], ids=str

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import prod
 from pathlib import Path
+from threading import Lock
 from typing import Any, cast
 
 from attrs import field, frozen
@@ -70,6 +71,37 @@ class PreparedKernel:
         alive = (maps, numbers)
         launch = self.driver.launcher(function, self.shape, places, alive, stream, early=self.early)
         return partial(self.loaded.guards.launch, (*guarded, launch)) if guarded or own else launch
+
+    @property
+    def is_of_addresses(self) -> bool:
+        """Whether a launch depends on its tensors by their addresses alone: no tensor map, no contract."""
+        return self.runs and not self.maps and not self.contracts
+
+    def bind_places(self, order: Sequence[str], stream: int) -> Callable[[tuple[int, ...]], None]:
+        """A function of the addresses of tensors, in this order, that launches the kernel on them.
+
+        They must have the layouts that `bind` checks, and be all that the kernel takes.
+        """
+        named: dict[str, ctypes.c_void_p] = {}
+        numbers: list[ctypes.c_void_p | ctypes.c_int] = []
+        for value in self.values:
+            numbers.append(ctypes.c_int(value) if isinstance(value, int) else ctypes.c_void_p())
+            if isinstance(value, TensorLayout):
+                named[value.tensor] = cast(ctypes.c_void_p, numbers[-1])
+        places = [ctypes.addressof(each) for each in numbers]
+        launch = self.driver.launcher(self.function, self.shape, places, numbers, stream, early=self.early)
+        pointers = [named.pop(name, None) for name in order]
+        assert not named
+        lock = Lock()
+
+        def launched(addresses: tuple[int, ...]) -> None:
+            with lock:  # threads share the arguments, which the driver copies
+                for pointer, address in zip(pointers, addresses, strict=True):
+                    if pointer is not None:
+                        pointer.value = address
+                launch()
+
+        return launched
 
     def checks_itself(self, promises: Promises) -> bool:
         """Whether its blocks check its contracts, all that it was built with, in place of guards."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from argus.ops.operands import ALIGNED, copy_aligned
 from argus.runtime.launches import Product
 from argus.torch.families import Family, candidates
 from argus.torch.sizes import of_sizes
-from argus.torch.steps import TORCH_TYPES, EagerStep, Lowered, Number, Tensor
+from argus.torch.steps import TORCH_TYPES, VIEWS, EagerStep, Lowered, Number, Tensor
 
 Sizes = Mapping[str, int]
 
@@ -83,7 +83,11 @@ class KernelStep:
         ]
         names = [each.type.name for each in self.form.parameters]
         plan = Plan(
-            results, tuple(own.items()), candidates(self.family, self.form, own), partial(_named, names, shapes)
+            results,
+            tuple(own.items()),
+            candidates(self.family, self.form, own),
+            partial(_named, names, shapes),
+            ordered=tuple(names),
         )
         return Prepared(plan, any(0 in shape for shape, _ in results))
 
@@ -110,7 +114,34 @@ def form_of(nests: Sequence[Nest], types: Mapping[str, TensorType], family: Fami
 
 # -- the whole graph -----------------------------------------------------------------------------------------
 
+
+@define
+class ViewStep:
+    """A view of a tensor, by several operations of which each makes a view of the one before.
+
+    known: of the call before, the tensor's strides, and the view's shape, strides and offset within it.
+    """
+
+    base: str
+    name: str
+    steps: tuple[EagerStep, ...]
+    known: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], int] | None = None
+
+    def run(self, tensors: dict[str, Any]) -> None:
+        base = tensors[self.base]
+        if self.known is None or self.known[0] != base.stride():
+            made = {self.base: base}
+            for step in self.steps:
+                _run_eager(step, made, {})
+            view = made[self.name]
+            offset = view.storage_offset() - base.storage_offset()
+            self.known = base.stride(), tuple(view.shape), view.stride(), offset
+        _, shape, strides, offset = self.known
+        tensors[self.name] = base.as_strided(shape, strides, base.storage_offset() + offset)
+
+
 Step = KernelStep | EagerStep
+Run = Step | ViewStep
 
 
 @frozen
@@ -122,7 +153,7 @@ class Compiled:
     """
 
     graph: Lowered
-    steps: tuple[Step, ...]
+    steps: tuple[Run, ...]
     gone: tuple[tuple[str, ...], ...]
     held: dict[str, Any]
     devices: dict[str, torch.device]
@@ -134,7 +165,10 @@ class Compiled:
         devices = {each.name: each.device for each in graph.held if each.device is not None}
         shapes = [graph.types[name].shape for name, _ in graph.inputs if name in graph.types]
         numbers = [each for shape in shapes for each in shape] + [size for _, size in graph.inputs if size is not None]
-        return Compiled(graph, tuple(steps), _gone(graph, steps), held, devices, any(map(symbols, numbers)))
+        sized = any(map(symbols, numbers))
+        outputs = {each.name for each in graph.outputs if isinstance(each, Tensor)}
+        whole: Sequence[Run] = steps if sized else _with_whole_views(steps, outputs)
+        return Compiled(graph, tuple(whole), _gone(graph, whole), held, devices, sized)
 
     def __call__(self, *given: Any) -> tuple[Any, ...]:  # noqa: ANN401 reason: torch's
         while self.devices:
@@ -145,10 +179,13 @@ class Compiled:
         values = self._sizes(given) if self.sized else {}
         sizes = tuple(sorted(values.items()))
         for step, gone in zip(self.steps, self.gone, strict=True):
-            if isinstance(step, KernelStep):
-                step.run(tensors, sizes)
-            else:
-                _run_eager(step, tensors, values)
+            match step:
+                case KernelStep():
+                    step.run(tensors, sizes)
+                case ViewStep():
+                    step.run(tensors)
+                case EagerStep():
+                    _run_eager(step, tensors, values)
             for name in gone:
                 tensors.pop(name, None)
         return tuple([_result(each, tensors, values) for each in self.graph.outputs])
@@ -204,12 +241,40 @@ def _run_eager(step: EagerStep, tensors: dict[str, Any], sizes: Sizes) -> None:
     tensors |= {name: each for name, each in zip(step.results, made, strict=False) if name is not None}
 
 
-def _gone(graph: Lowered, steps: Sequence[Step]) -> tuple[tuple[str, ...], ...]:
+def _with_whole_views(steps: Sequence[Step], outputs: Collection[str]) -> list[Run]:
+    """The steps, in which a view of a view is one of the tensor, made where it is first needed."""
+    views: dict[str, ViewStep] = {}
+    found: list[Run] = []
+    made: set[str] = set()
+    for step in steps:
+        is_view = isinstance(step, EagerStep) and step.target in VIEWS and step.allocates and step.is_plain
+        if isinstance(step, EagerStep) and is_view:
+            (source,), (name,) = step.reads, step.results
+            before = views.get(source, ViewStep(source, source, ()))
+            views[str(name)] = ViewStep(before.base, str(name), (*before.steps, step))
+        needed = {str(step.results[0])} & set(outputs) if isinstance(step, EagerStep) and is_view else _read_by(step)
+        new = sorted(needed & views.keys() - made)
+        found += [views[each] for each in new] if is_view else [*(views[each] for each in new), step]
+        made |= set(new)
+    return found
+
+
+def _read_by(step: Run) -> set[str]:
+    match step:
+        case KernelStep():
+            return set(step.sources)
+        case ViewStep():
+            return {step.base}
+        case EagerStep():
+            return step.reads
+
+
+def _gone(graph: Lowered, steps: Sequence[Run]) -> tuple[tuple[str, ...], ...]:
     """After each step, the tensors that no later one reads and that are not results."""
     kept = {each.name for each in graph.outputs if isinstance(each, Tensor)} | {each.name for each in graph.held}
     found: list[tuple[str, ...]] = []
     for step in reversed(steps):
-        used = set(step.sources) if isinstance(step, KernelStep) else step.reads
+        used = _read_by(step)
         found.append(tuple(sorted(used - kept)))
         kept |= used
     return tuple(reversed(found))

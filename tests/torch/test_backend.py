@@ -11,8 +11,11 @@ import pytest
 import torch
 from torch.nn import functional
 
+import argus
 import argus.torch
 from argus.core.diagnostic import ArgusError
+from argus.torch import backend
+from argus.torch.compiled import Compiled, ViewStep
 from argus.torch.report import GraphEntry
 from argus.torch.tables import contractions
 
@@ -293,3 +296,28 @@ def test_a_batch_norm_in_training_of_any_batch_ends_in_four_kernels() -> None:
     assert torch.allclose(made.running_var, plain.running_var, atol=1e-6)  # pyright: ignore[reportArgumentType]
     names = [each.name.partition("_")[0] for each in argus.torch.report()[-1].kernels]
     assert len(names) == 4, names  # the fourth counts the batches
+
+
+def test_a_view_of_views_is_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the second call on by its shape and strides, of what the call computes then; a result may be one, too."""
+    made: list[Compiled] = []
+    real = backend.compiled
+
+    def compiled(*given: Any) -> Compiled:  # noqa: ANN401 reason: torch's
+        made.append(real(*given))
+        return made[-1]
+
+    monkeypatch.setattr(backend, "compiled", compiled)
+
+    def heads(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        parts = torch.relu(x).view(2, 16, 2, 3, 8).permute(2, 0, 3, 1, 4)
+        return argus.matmul(parts[0], parts[1].transpose(-1, -2)), parts[1]
+
+    run: Any = torch.compile(heads, backend=backend.argus_backend)  # pyright: ignore[reportUnknownMemberType]  # torch's
+    with torch.no_grad():
+        for _ in range(3):
+            x = randn(32, 48)
+            for found, wanted in zip(run(x), heads(x), strict=True):
+                assert found.shape == wanted.shape
+                assert torch.allclose(found, wanted, atol=1e-5)
+    assert [step.base for step in made[0].steps if isinstance(step, ViewStep)] == ["relu", "relu"]

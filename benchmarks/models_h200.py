@@ -4,7 +4,7 @@ Each model runs in two processes: one with empty caches on disk, for the first c
 calls with full caches, the error against float64 of the first images or sequences, and calls in turn. The processes
 of each kind run side by side; calls are timed in one process after the other, when the first calls of all are done.
 
-    models_h200.py [--seconds 140] [--models resnet50 gpt2] [--types f32 bf16] [--cpu]
+    models_h200.py [--seconds 140] [--models resnet50 gpt2] [--types f32 bf16] [--eager] [--cpu]
     models_h200.py --prepare FOLDER [--seconds 300]; models_h200.py --folder FOLDER
 
 Times of calls: each after the cache was overwritten, with the host's part; and in a CUDA graph. f32 is without TF32 in
@@ -90,7 +90,7 @@ def child(name: str, dtype: str, device: str, *, is_cold: bool) -> dict[str, Any
         functions: dict[str, Callable[..., Any]] = {"eager": model}
         results: dict[str, Any] = {"eager": eager}
         made: dict[str, Any] = {}
-        if device == "cuda":
+        if device == "cuda" and "MODELS_WITHOUT_COMPILE" not in os.environ:
             if not is_cold and not Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]).exists():
                 _, row["torch cold call"] = _first_call(torch, torch.compile(copy.deepcopy(model)), x, device)
                 torch.compiler.reset()
@@ -184,6 +184,7 @@ def _started(name: str, dtype: str, chosen: argparse.Namespace, folder: str, *, 
     own = {"ARGUS_CACHE_DIR": f"{folder}/argus", "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor"}
     own |= {"TRITON_CACHE_DIR": f"{folder}/triton", "ARGUS_STATE_DIR": f"{folder}/state"}
     own |= {"MODELS_FOLDER": folder, "TORCHINDUCTOR_COMPILE_THREADS": "4"}
+    own |= {"MODELS_WITHOUT_COMPILE": "1"} if chosen.eager else {}
     Path(folder).mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "benchmarks.models_h200", "--child", name, dtype, *([how] if how else [])]
     command += ["--cpu"] if chosen.cpu else []
@@ -287,6 +288,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--models", nargs="*")
     parser.add_argument("--types", nargs="*", default=["f32", "bf16"])
     parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--eager", action="store_true", help="leave torch.compile out")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--cold", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--ahead", action="store_true", help=argparse.SUPPRESS)

@@ -148,9 +148,10 @@ def test_the_page_shows_all_arms_of_a_family(family: str) -> None:
 
 @pytest.mark.parametrize("family", RECORDED)
 def test_the_default_is_the_best_arm_or_within_a_tenth_of_it(family: str) -> None:
+    """But on attention, as the page says: there it is within a fifth."""
     means = geometric_means(family)
 
-    assert means[DEFAULT] <= 1.1 * min(means.values())
+    assert means[DEFAULT] <= (1.2 if family.endswith(".attention") else 1.1) * min(means.values())
     assert means[DEFAULT] <= means["random"] / 2
 
 

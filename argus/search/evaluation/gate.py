@@ -6,7 +6,7 @@ Stages are ordered by cost, and a candidate enters a stage only after passing al
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import Any, Protocol

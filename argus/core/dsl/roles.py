@@ -61,6 +61,9 @@ def _first_of_consecutive(indices: tuple[IntLike, ...], what: str) -> int:
     return numbers[0]
 
 
+BARRIER_OF_A_ROLE = "`sync()` inside the role is the barrier of that name; call this barrier something else"
+
+
 @contextmanager
 def role(name: str, members: Warps, *, registers: int | None = None) -> Generator[Int]:
     """Each agent of the role's `members` runs the body; yields the index of the agent.
@@ -103,6 +106,8 @@ def _check_role(tracer: Tracer, name: str, members: Warps) -> None:
         fault("E202", f"role `{name}` is nested in another body", help="open roles at the kernel's top level")
     if tracer.unique(f"role_{name}") != f"role_{name}":
         fault("E202", f"two roles are called `{name}`", help="give each role a name of its own")
+    if name in tracer.barriers:
+        fault("E202", f"barrier `{name}` has the name of a role", help=BARRIER_OF_A_ROLE)
     help_ = "give each role warps of its own, within the kernel's threads"
     for index in range(members.first, members.first + members.count):
         if index in tracer.warps:

@@ -11,6 +11,7 @@ from argus.core.atoms.sm_90a.tma import SWIZZLES as SWIZZLE_SPANS
 from argus.core.dsl.copies.copy import Operand, check_operand
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import extent, extents, number
+from argus.core.dsl.roles import BARRIER_OF_A_ROLE
 from argus.core.dsl.source_location import leaves_early, user_frame
 from argus.core.dsl.tiles.values import check_dtype
 from argus.core.dsl.tracer import Tracer, current, early_exit_fault
@@ -103,6 +104,9 @@ def _named_barrier(how: Literal["meet", "arrive"], barrier: str, threads: int | 
             f"the name of a barrier is an identifier, found {describe_value(barrier)}",
             help='write `sync("pair", ...)`',
         )
+    if barrier in tracer.warps.values():
+        fault("E202", f"barrier `{barrier}` has the name of a role", help=BARRIER_OF_A_ROLE)
+    tracer.barriers.add(barrier)
     if threads is None:
         fault("E106", f"barrier `{barrier}` has no thread count", help="give `threads=256`")
     count = extent(threads, "the threads of a barrier")

@@ -67,10 +67,11 @@ class Tracer:
     """One kernel under construction, for the duration of its trace.
 
     block: the agent that is the whole block. agent: the agent that runs the current statements. fills: the slots being
-    filled, innermost last. at_end: actions after the function has returned, before the kernel is assembled. warps: the
-    role of each warp that has one. parameters: the tensors, with the promises made so far. grouped: whether products
-    join an open group. bound: the summation symbols and extents of the claim under construction; None outside a claim.
-    formula_symbols: the bound variables of formulas, by wanted name.
+    filled, innermost last. at_end: actions after the function has returned, before the kernel is assembled. warps:
+    the role of each warp that has one. barriers: the names of named barriers so far. parameters: the tensors, with
+    the promises made so far. grouped: whether products join an open group. bound: the summation symbols and extents
+    of the claim under construction; None outside a claim. formula_symbols: the bound variables of formulas, by
+    wanted name.
     cluster: blocks of a cluster along each axis of the grid. rank: this block's rank in its cluster, None until the
     grid is declared.
     """
@@ -87,6 +88,7 @@ class Tracer:
         self.agent = self.block
         self.fills: list[Fill] = []
         self.warps: dict[int, str] = {}
+        self.barriers: set[str] = set()
         self.parameters: list[Buffer] = []
         self.grouped = False
         self.at_end: list[Callable[[], None]] = []

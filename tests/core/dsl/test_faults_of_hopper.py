@@ -9,6 +9,7 @@ from argus.language import (
     Ring,
     Swizzle,
     Tensor,
+    arrive,
     barrier,
     bf16,
     copy,
@@ -59,6 +60,20 @@ def roles_of_one_name(A: Tensor, C: Tensor) -> None:
         pass
     with role("one", warpgroup(1)):
         pass
+
+
+@faulty("E202", "barrier `one` has the name of a role")
+def a_barrier_named_as_a_role(A: Tensor, C: Tensor) -> None:
+    with role("one", warpgroup(0)):
+        sync("one", threads=256)
+
+
+@faulty("E202", "barrier `two` has the name of a role")
+def a_role_named_as_a_barrier(A: Tensor, C: Tensor) -> None:
+    with role("one", warpgroup(0)):
+        arrive("two", threads=256)
+    with role("two", warpgroup(1)):
+        sync("two", threads=256)
 
 
 @faulty("E202", "the kernel has 12")

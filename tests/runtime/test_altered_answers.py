@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from argus.core.verdict import Proved, Refuted, Report
+from argus.core.verdict import ProgramReport, Proved, Refuted, Report
 from argus.language import (
     Tensor,
     assert_written_once,
@@ -108,7 +108,7 @@ def test_a_first_launch_asks_again() -> None:
 
 @pytest.mark.usefixtures("altered")
 def test_a_search_asks_again_before_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Report] = []
+    seen: list[Report | ProgramReport] = []
 
     def evaluate(_problem: object, _name: str, tools: Tools, _text: str) -> None:
         seen.append(tools.verify(KERNEL))

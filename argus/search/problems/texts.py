@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import assert_never
 
-import argus
 from argus.policy.llm.view import View
 from argus.policy.planner import Choice
 from argus.report.sources import read_source
@@ -91,7 +90,7 @@ def shown_name(problem: Problem) -> str:
 
 def local_folders(problem: Problem) -> tuple[str, ...]:
     """Folders of this machine that a message may name: none of them is sent."""
-    package = Path(argus.__file__).resolve().parent
+    package = Path(__file__).resolve().parents[2]
     own = (str(Path(problem.path).parent),) if isinstance(problem, KernelFile) else ()
     found = (*own, str(Path.cwd()), str(Path.home()), str(package.parent))
     return tuple(dict.fromkeys(each for each in found if each != "/"))

@@ -146,7 +146,13 @@ def test_a_text_must_satisfy_the_problem(tools: Tools) -> None:
         ('A: Tensor["M K", bf16]', 'A: Tensor["L K", bf16]', "ill-formed", "E907"),
         ("def written(A", "def written(X", "ill-formed", ""),
         ("target=gfx942", "target=sm_90a", "ill-formed", ""),
-        ("from argus.language import *", "from argus.language import *\nimport os\nos._exit(0)", "ill-formed", "E94"),
+        ("from argus.language import *", "from argus.language import *\nimport os\nos._exit(0)", "ill-formed", "E003"),
+        (
+            "from argus.language import *",
+            "from argus.language import *\nimport posix\nposix._exit(0)",
+            "ill-formed",
+            "E94",
+        ),
     ],
 )
 def test_a_text_of_less_than_the_problem_is_stopped(tools: Tools, old: str, new: str, outcome: str, why: str) -> None:

@@ -23,7 +23,7 @@ load_seconds_option = click.option(
     callback=positive_seconds,
     default=SECONDS,
     show_default=True,
-    help="Time limit to load and trace, in seconds.",
+    help="Limit to load the file and to trace each kernel: seconds of processor time, and of waiting.",
 )
 budget_option = click.option(
     "--budget",

@@ -108,8 +108,10 @@ def verify(
 def _contained(file: str, seconds: float) -> tuple[Exported, ...]:
     """The kernels of a file that runs in a sandbox, alone: it can import Argus and its dependencies only."""
     path, text, kernel = text_of(file)
-    limits = evolve(TRACING, wall_seconds=seconds, cpu_seconds=ceil(seconds))
-    found = trace_text(text, kernel, limits, str(path))
+    # The process starts within its limits, and traces one kernel after the other.
+    whole = max(TRACING.wall_seconds, 6 * seconds)
+    limits = evolve(TRACING, wall_seconds=whole, cpu_seconds=ceil(whole))
+    found = trace_text(text, kernel, limits, str(path), seconds)
     if isinstance(found, Refused):
         raise ArgusError(found.diagnostic)
     return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType, TracebackType
 from typing import NoReturn
 
@@ -63,14 +64,63 @@ class TooLongError(BaseException):
     """Not an Exception, so that `except Exception` in the file does not catch it."""
 
 
-@contextmanager
-def time_limit(seconds: float, doing: str, span: Span) -> Generator[None]:
+class _Elapsed:
+    """A wall clock: over whenever it is asked, as it is asked after the limit only."""
+
+    def over(self) -> bool:
+        return True
+
+
+class _Load:
+    """Over after `seconds` of processor time, or of waiting: another process that has the processor costs nothing.
+
+    A period in which the process had less than a twentieth of a processor counts as waiting, for a lock or the network.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.worked, self.waited = seconds, 0.0, 0.0
+        self.used, self.at = time.process_time(), time.monotonic()
+
+    def over(self) -> bool:
+        used, at = time.process_time(), time.monotonic()
+        work, elapsed = used - self.used, at - self.at
+        self.used, self.at = used, at
+        if work < _WAITING * elapsed:
+            self.waited += elapsed
+        else:
+            self.worked += min(work, elapsed)  # threads that work side by side do not count twice
+        return max(self.worked, self.waited) >= self.seconds
+
+
+_WAITING = 0.05
+_Clock = _Elapsed | _Load
+
+
+def time_limit(seconds: float, doing: str, span: Span) -> AbstractContextManager[None]:
     """Raise ArgusError E006 when the block takes longer. Without effect off the main thread or without POSIX timers."""
+    return _limited(seconds, doing, span, _Elapsed())
+
+
+def load_limit(seconds: float, doing: str, span: Span) -> AbstractContextManager[None]:
+    """Like `time_limit`, but counts processor time and waiting, each by itself, so that a loaded machine stops nothing.
+
+    An endless loop, or an endless wait, is stopped after `seconds` on a machine that has a processor free.
+    """
+    return _limited(seconds, doing, span, _Load(seconds))
+
+
+@contextmanager
+def _limited(seconds: float, doing: str, span: Span, clock: _Clock) -> Generator[None]:
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = signal.signal(signal.SIGALRM, _stop)
-    # Repeated, for code that catches everything in a loop, and for when `_stop` ignores a signal.
+
+    def stop(_signal: int, frame: FrameType | None) -> None:
+        if clock.over():
+            _stop(frame)
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    # Repeated, for code that catches everything in a loop, for when `_stop` ignores a signal, and for `_Load`.
     signal.setitimer(signal.ITIMER_REAL, seconds, 0.1)
     _ignored.clear()
     try:
@@ -87,7 +137,7 @@ def time_limit(seconds: float, doing: str, span: Span) -> Generator[None]:
 _TIME_HELP = "keep work and endless loops out of the module level and of kernels, or allow more time (--load-seconds)"
 
 
-def _stop(_signal: int, frame: FrameType | None) -> None:
+def _stop(frame: FrameType | None) -> None:
     """Raises TooLongError, except inside Z3's constructors and finalisers.
 
     A half-constructed Z3 object raises when it is finalised, and Python discards what a finaliser raises.

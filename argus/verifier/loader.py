@@ -23,10 +23,10 @@ from argus.core.dsl.source_location import span_of_function
 from argus.core.ir import Kernel, Program
 from argus.core.span import NOWHERE, Frame, Span
 from argus.report.sources import unreadable
-from argus.verifier.limits import HardExit, TooLongError, exits_raised, line_in, time_limit, top_of
+from argus.verifier.limits import HardExit, TooLongError, exits_raised, line_in, load_limit, top_of
 
-SECONDS = 30.0
-"""The default time limit for loading a file, and for tracing each of its kernels."""
+SECONDS = 5.0
+"""The default time limit for loading a file, and for tracing each of its kernels, as `load_limit` counts it."""
 
 
 @frozen
@@ -51,14 +51,19 @@ class Exported:
         """
         if isinstance(self.source, Kernel):
             return _renamed(self.source, self.name)
-        function = self.source.function
-        span = _place_of(function, self.source.name)
-        with time_limit(seconds, f"tracing `{self.name}`", span):
-            try:
-                with exits_raised():
-                    return _renamed(self.source.trace(self.config), self.name)
-            except SystemExit as exit_:
-                raise ArgusError(_exit_diagnostic("E103", f"kernel `{self.name}`", exit_, span)) from exit_
+        with _tracing(f"kernel `{self.name}`", _place_of(self.source.function, self.source.name), seconds):
+            return _renamed(self.source.trace(self.config), self.name)
+
+
+@contextmanager
+def _tracing(what: str, span: Span, seconds: float) -> Generator[None]:
+    """Raises ArgusError E006 for a body that goes on for longer, E103 for one that ends the program."""
+    with load_limit(seconds, f"tracing {what}", span):
+        try:
+            with exits_raised():
+                yield
+        except SystemExit as exit_:
+            raise ArgusError(_exit_diagnostic("E103", what, exit_, span)) from exit_
 
 
 def _renamed(kernel: Kernel, name: str) -> Kernel:
@@ -96,7 +101,8 @@ def load(what: str, *, seconds: float = SECONDS, beside: Path | None = None) -> 
 
     Raises:
         ArgusError: E001 if there is no such file, E002 if it does not parse, E003 if it raises, E004 if it
-            exports no kernel, E005 if none has the name, E006 if it takes longer than `seconds`.
+            exports no kernel, E005 if none has the name, E006 if it takes longer than `seconds`, or a program does to
+            trace, E1xx or E2xx for errors in a program.
     """
     return load_with_names(what, seconds=seconds, beside=beside)[0]
 
@@ -108,9 +114,9 @@ def load_with_names(
     file, wanted = _split(what)
     path, module_name = _locate(file)
     folder = nullcontext() if beside is None else _folder_on_path(beside)
-    with time_limit(seconds, f"loading `{file}`", top_of(str(path))), folder:
+    with load_limit(seconds, f"loading `{file}`", top_of(str(path))), folder:
         module = _run(path, file, module_name)
-    exported = tuple(_exported(module))
+    exported = tuple(_exported(module, seconds))
     if not exported:
         _refuse(
             "E004",
@@ -123,7 +129,7 @@ def load_with_names(
 def load_names(file: str, *, seconds: float = SECONDS) -> Mapping[str, object]:
     """All module-level names of a file, which need not export a kernel. Raises ArgusError like `load`, but not E004."""
     path, module_name = _locate(file)
-    with time_limit(seconds, f"loading `{file}`", top_of(str(path))):
+    with load_limit(seconds, f"loading `{file}`", top_of(str(path))):
         return vars(_run(path, file, module_name))
 
 
@@ -268,9 +274,9 @@ def _described(problem: BaseException) -> str:
 # -- what it exports -----------------------------------------------------------------------------------------
 
 
-def _exported(module: ModuleType) -> Iterator[Exported]:
+def _exported(module: ModuleType, seconds: float) -> Iterator[Exported]:
     launched = {
-        name: tuple(_launched(name, value))
+        name: tuple(_launched(name, value, seconds))
         for name, value in vars(module).items()
         if not name.startswith("_") and isinstance(value, ProgramTemplate) and not _imported(value, module)
     }
@@ -298,11 +304,12 @@ def _instances(name: str, value: Template, launched: Collection[Span]) -> Iterat
             yield Exported(name if config is None else f"{name}_{config}", value, config)
 
 
-def _launched(name: str, value: ProgramTemplate) -> Iterator[Exported]:
+def _launched(name: str, value: ProgramTemplate, seconds: float) -> Iterator[Exported]:
     """The kernels of a program, one per launch, as specialised for that launch."""
     for config in value.instances():
         whole = name if config is None else f"{name}_{config}"
-        made = value.trace(config)
+        with _tracing(f"program `{whole}`", _place_of(value.function, name), seconds):
+            made = value.trace(config)
         for number, launch in enumerate(made.launches):
             yield Exported(f"{whole}_{launch.kernel.name}", launch.kernel, config, made, number)
 

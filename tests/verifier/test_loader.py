@@ -12,7 +12,7 @@ from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dsl.kernel import Template
 from argus.core.span import NOWHERE
 from argus.kernels.gemm import gemm
-from argus.verifier.limits import time_limit
+from argus.verifier.limits import load_limit, time_limit
 from argus.verifier.loader import Exported, load
 
 KERNEL = """
@@ -139,6 +139,7 @@ def test_a_traced_kernel_is_exported_too(tmp_path: Path) -> None:
         ("from argus.kernels.gemm import gemm\n", "E004", None),
         ("x = 1\nwhile True:\n    pass\n", "E006", 2),
         ("while True:\n  try:\n    while True: pass\n  except BaseException: pass\n", "E006", 3),
+        ("from time import sleep\nsleep(60)\n", "E006", 2),
     ],
 )
 def test_a_bad_file_gets_one_diagnostic_at_its_line(text: str, code: str, line: int | None, tmp_path: Path) -> None:
@@ -217,6 +218,37 @@ def test_off_the_main_thread_there_is_no_time_limit_but_all_else(tmp_path: Path)
     thread.join()
 
     assert found == ["first", "second"]
+
+
+@pytest.mark.parametrize(("body", "code"), [("while True: pass", "E006"), ("import sys; sys.exit(2)", "E103")])
+def test_a_bad_program_gets_one_diagnostic_at_its_line(body: str, code: str, tmp_path: Path) -> None:
+    header = 'from argus.language import *\n@program\ndef f(A: Tensor["M N", bf16]):\n'
+    found = refusal(written(tmp_path, f"{header}    {body}\n"), seconds=0.2)
+
+    frame = found.primary.span.frame
+    assert (found.code, frame and frame.line) == (code, 4)
+    assert "program `f`" in found.message
+
+
+def test_time_in_which_others_have_the_processor_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock by which the process has a tenth of a processor, 0.3 s of wall time are 0.03 s of the limit."""
+    start = time.monotonic()
+    monkeypatch.setattr(time, "process_time", lambda: 0.1 * (time.monotonic() - start))
+    with load_limit(0.1, "loading", NOWHERE):
+        time.sleep(0.3)
+
+    with pytest.raises(ArgusError, match=r"took longer than 0\.1 s"), time_limit(0.1, "asking", NOWHERE):
+        time.sleep(0.3)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("endless", ["while True:\n    pass\n", "from time import sleep\nsleep(600)\n"])
+def test_a_file_has_five_seconds_by_default(endless: str, tmp_path: Path) -> None:
+    before = time.process_time()
+    with pytest.raises(ArgusError, match="took longer than 5 s"):
+        load(written(tmp_path, endless))
+
+    assert time.process_time() - before < 10.0
 
 
 HALF_MADE = """

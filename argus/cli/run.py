@@ -99,7 +99,7 @@ def run(
     with waiting(f"verifying {kernel.name}"):
         report = _verify(kernel)
     proved = verdict_results(report.verdict)
-    with waiting(f"running {kernel.name}"), _interpreted_within(seconds, kernel):
+    with waiting(f"running {kernel.name}", bar=True), _interpreted_within(seconds, kernel):
         ran = run_kernel(kernel, sizes, seed=seed, on=on, seconds=seconds, reference=oracle, results=proved)
     wrong = _wrong(ran)
     refuted = next((each for each in _diagnostics(report) if each.severity == "error"), None)

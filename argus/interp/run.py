@@ -26,6 +26,7 @@ from argus.interp.machine import idle_blocks
 from argus.interp.machine.blocks import run_agents
 from argus.interp.memory.loading import drawn_together, load
 from argus.interp.memory.trace import Journal
+from argus.interp.progress import counted
 from argus.interp.search.schedule import Adversary, EnabledSets, Schedule
 from argus.interp.state import Launch
 from argus.interp.step import run_block
@@ -146,12 +147,14 @@ def find_violations_strictly(prepared: Prepared, sizes: Mapping[str, int], sched
 def run_blocks(launch: Launch, blocks: Sequence[tuple[int, ...]] | None = None) -> None:
     """Run blocks of a launch whose tensors are loaded, all by default, and check claims about whole tensors."""
     every = _grid(launch)
+    wanted = every if blocks is None else blocks
     if uses_agents(launch.prepared.kernel):
-        groups = _clusters(launch, every, every if blocks is None else blocks)
-        for together in groups if blocks is not None else idle_blocks.without_repeats(launch, groups):
+        clusters = list(_clusters(launch, every, wanted))
+        groups = iter(clusters) if blocks is not None else idle_blocks.without_repeats(launch, iter(clusters))
+        for together in counted(groups, len(clusters)):
             run_agents(launch, together)
     else:
-        for index in every if blocks is None else blocks:
+        for index in counted(iter(wanted), len(wanted)):
             run_block(launch, index)
     if launch.tags:
         _check_tensors(launch, complete=blocks is None and not launch.halted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -13,7 +14,12 @@ from rich.console import Console
 
 from argus.cli.main import main
 from argus.cli.waiting import waiting
+from argus.core.ir import Kernel
+from argus.interp.progress import counted, counted_by
+from argus.interp.run import run
 from argus.verifier.progress import tell
+from tests.corpus.refuted.no_full_wait import gemm as hopper
+from tests.interp.programs import gemm
 
 REFUTED = str(Path(__file__).parents[1] / "corpus" / "refuted" / "no_full_wait.py")
 Captured = pytest.CaptureFixture[str]
@@ -37,6 +43,39 @@ def test_a_spinner_says_what_is_tried_on_a_terminal_alone() -> None:
 
     assert "verifying gemm: proving I5, 3 statements" in shown.getvalue()
     assert plain.getvalue() == ""
+
+
+def test_a_run_in_the_interpreter_has_a_bar_on_a_terminal_alone() -> None:
+    shown, plain = StringIO(), StringIO()
+    drawn = threading.Event()
+
+    class Terminal(StringIO):
+        def write(self, text: str) -> int:
+            if re.search("1/ ?2", text):
+                drawn.set()
+            return shown.write(text)
+
+    with waiting("running gemm", Console(file=Terminal(), force_terminal=True, width=100), first=0.0, bar=True):
+        for cluster in counted(iter(range(2)), 2):
+            assert cluster == 0 or drawn.wait(30)
+    with waiting("running gemm", Console(file=plain), bar=True):
+        list(counted(iter(range(2)), 2))
+
+    assert "running gemm" in shown.getvalue()
+    assert plain.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "sizes"),
+    [(gemm(), {"M": 128, "N": 64, "K": 16}), (hopper.trace(), {"M": 1, "N": 32, "K": 8})],
+    ids=["waves", "agents"],
+)
+def test_every_block_of_a_run_is_counted(kernel: Kernel, sizes: dict[str, int]) -> None:
+    seen: list[tuple[int, int]] = []
+    with counted_by(lambda done, total: seen.append((done, total))):
+        run(kernel, sizes, tags=False)
+
+    assert seen == [(0, 2), (1, 2), (2, 2)]
 
 
 def test_nothing_is_shown_before_its_time() -> None:

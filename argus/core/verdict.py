@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Literal, NoReturn
 
 from attrs import field, frozen
@@ -121,6 +122,12 @@ class Counterexample:
     def __repr__(self) -> str:
         sizes = "".join(f", {name}={value}" for name, value in self.sizes)
         return f"<Counterexample {self.code}{sizes}: {self.message}>"
+
+    def _repr_html_(self) -> str:
+        """The message, and below it the run and the repair."""
+        below = "\n".join(str(self).splitlines()[1:])
+        title = f'<b style="color:#cf222e">{self.code}: {escape(self.message)}</b>'
+        return f"<p>{title}</p><pre>{escape(below)}</pre>" if below else f"<p>{title}</p>"
 
 
 def _file_and_line(span: Span) -> str:

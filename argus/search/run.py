@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import cache, partial
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
@@ -154,6 +155,23 @@ class SearchResult:
 
     def __repr__(self) -> str:
         return f"<SearchResult {self}>"
+
+    def _repr_html_(self) -> str:
+        """The text, and a table of the candidates, the fastest first."""
+        ranked = sorted(self.judged, key=lambda each: (each.outcome != "timed", each.microseconds or 0.0))
+        rows = "".join(_row(each) for each in ranked[:_SHOWN])
+        more = f"<p>and {len(ranked) - _SHOWN} more</p>" if len(ranked) > _SHOWN else ""
+        head = "<tr><th>candidate</th><th>outcome</th><th>time</th><th>why</th></tr>"
+        return f"<p>{escape(str(self))}</p><table>{head}{rows}</table>{more}"
+
+
+_SHOWN = 20
+"""Candidates that a notebook shows."""
+
+
+def _row(judgement: Judgement) -> str:
+    shown = (judgement.name, judgement.outcome, _time_text(judgement).removeprefix(", "), judgement.why)
+    return f"<tr>{''.join(f'<td>{escape(each)}</td>' for each in shown)}</tr>"
 
 
 def _time_text(judgement: Judgement) -> str:

@@ -113,7 +113,9 @@ def test_tiles_of_nested_modes_have_heavier_lines() -> None:
 def test_layouts_show_themselves_in_jupyter_unless_they_are_too_large() -> None:
     for layout in (Layout((4, 8)), ComposedLayout(Swizzle(1, 0, 2), 0, Layout((4, 8)))):
         assert layout._repr_svg_() == layout.svg() == grid(layout).svg() == grid(layout)._repr_svg_()  # pyright: ignore[reportPrivateUsage] reason: what Jupyter calls
+        assert layout._repr_html_().endswith(f"elements</p>{layout.svg()}")  # pyright: ignore[reportPrivateUsage] reason: what Jupyter calls
     assert Layout((65, 64))._repr_svg_() is None  # pyright: ignore[reportPrivateUsage] reason: what Jupyter calls
+    assert Layout((65, 64))._repr_html_() == "<p><code>(65,64):(1,65)</code>, 4160 elements</p>"  # pyright: ignore[reportPrivateUsage] reason: what Jupyter calls
 
 
 # -- colours -------------------------------------------------------------------------------------------------

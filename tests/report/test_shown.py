@@ -48,6 +48,9 @@ def _counterexample(found: Counterexample) -> None:
     assert "  in no_full_wait.py:34" in lines
     assert lines[-1].startswith("  repair: wait for the phase of `full`")
     assert repr(found).startswith("<Counterexample I5, M=1, K=8, N=8: `a` is read")
+    shown = found._repr_html_()  # pyright: ignore[reportPrivateUsage] reason: notebooks call it
+    assert shown.startswith('<p><b style="color:#cf222e">I5: `a` is read by `math`')
+    assert "<pre>  at M = 1, K = 8, N = 8, block (0, 0), thread 128" in shown
 
 
 def test_a_kernel_shows_its_parameters_and_its_launch() -> None:
@@ -58,6 +61,9 @@ def test_a_kernel_shows_its_parameters_and_its_launch() -> None:
         "<Kernel gemm (sm_90a): A[M, K] bf16, B[N, K] bf16, C[M, N] bf16; "
         "256 threads, grid ((M + 63) // 64, (N + 15) // 16)>"
     )
+    shown = template.trace()._repr_html_()  # pyright: ignore[reportPrivateUsage] reason: notebooks call it
+    assert shown.startswith("<p><b>gemm</b> (sm_90a): 256 threads, grid ((M + 63) // 64, (N + 15) // 16)</p><table>")
+    assert "<tr><td>B</td><td>[N, K]</td><td>bf16</td></tr>" in shown
 
 
 @pytest.mark.parametrize(
@@ -78,3 +84,16 @@ def test_a_search_result_shows_the_best_and_why_it_ended(best: Judgement | None,
 
     assert text in str(found)
     assert repr(found) == f"<SearchResult {found}>"
+    row = "<td>timed</td><td>12.3 us predicted</td><td></td>" if best else "<td>refuted</td><td></td><td>I5</td>"
+    assert f"<tr><td>{judged[0].name}</td>{row}</tr></table>" in found._repr_html_()  # pyright: ignore[reportPrivateUsage] reason: notebooks call it
+
+
+def test_a_notebook_shows_the_fastest_candidates_first_and_says_how_many_are_left() -> None:
+    judged = tuple(Judgement(f"<{at}>", "timed", "timing", microseconds=30.0 - at) for at in range(25))
+    refused = Judgement("first", "refuted", "invariants", "I5")
+    problem = problem_of("gemm:256x256x256:bf16", "sm_90a")
+    shown = SearchResult(problem, "7", Path("r.db"), judged[-1], (refused, *judged), "trials spent")._repr_html_()  # pyright: ignore[reportPrivateUsage] reason: notebooks call it
+
+    assert shown.index("&lt;24&gt;</td>") < shown.index("&lt;5&gt;</td>")
+    assert "first" not in shown
+    assert shown.endswith("<p>and 6 more</p>")

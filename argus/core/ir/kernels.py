@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 from math import prod
 
 from attrs import field, frozen
@@ -47,6 +48,17 @@ class Kernel:
         tensors = ", ".join(f"{each.name}[{', '.join(map(show, each.shape))}] {each.dtype}" for each in self.parameters)
         grid = ", ".join(map(show, self.grid))
         return f"<Kernel {self.name} ({self.target}): {tensors}; {self.threads} threads, grid ({grid})>"
+
+    def _repr_html_(self) -> str:
+        """A table of the parameters, under what a launch has."""
+        grid = ", ".join(map(show, self.grid))
+        title = f"<b>{escape(self.name)}</b> ({self.target}): {self.threads} threads, grid ({escape(grid)})"
+        rows = "".join(
+            f"<tr><td>{escape(each.name)}</td><td>[{escape(', '.join(map(show, each.shape)))}]</td>"
+            f"<td>{each.dtype}</td></tr>"
+            for each in self.parameters
+        )
+        return f"<p>{title}</p><table><tr><th>tensor</th><th>shape</th><th>type</th></tr>{rows}</table>"
 
     @property
     def body(self) -> tuple[Stmt, ...]:

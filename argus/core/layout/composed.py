@@ -11,7 +11,7 @@ from argus.core import algebra
 from argus.core.index import Index
 from argus.core.layout.faults import malformed, misplaced, too_large
 from argus.core.layout.inttuple import Coordinate, IntTuple, has_none, integer, text
-from argus.core.layout.pictures.grid import MAX_CELLS, index_grid
+from argus.core.layout.pictures.grid import MAX_CELLS, as_html, index_grid
 from argus.core.layout.swizzle import Swizzle
 from argus.core.layout.values import IntArray, Integers, Layout
 
@@ -112,6 +112,9 @@ class ComposedLayout:
 
     def _repr_svg_(self) -> str | None:
         return self.svg() if self.size() <= MAX_CELLS else None
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
     def __str__(self) -> str:
         return f"{_bracket(self.outer)} o {self.offset} o {_bracket(self.inner)}"

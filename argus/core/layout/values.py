@@ -32,7 +32,7 @@ from argus.core.layout.inttuple import (
     suffix_product,
     text,
 )
-from argus.core.layout.pictures.grid import MAX_CELLS, index_grid
+from argus.core.layout.pictures.grid import MAX_CELLS, as_html, index_grid
 
 IntArray = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.integer[Any]]
@@ -170,6 +170,9 @@ class Layout:
 
     def _repr_svg_(self) -> str | None:
         return self.svg() if self.size() <= MAX_CELLS else None
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
     def __str__(self) -> str:
         return f"{text(self.shape)}:{text(self.stride)}"

@@ -7,6 +7,7 @@ class, since layouts call it to draw themselves.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from html import escape
 from typing import Protocol
 
 from attrs import frozen
@@ -28,6 +29,13 @@ class Function(Protocol):
     @property
     def shape(self) -> IntTuple: ...
     def __call__(self, index: int, /) -> int: ...
+
+
+def as_html(layout: Function) -> str:
+    """What a notebook shows of a layout: its text, and the grid of its images up to MAX_CELLS elements."""
+    size = product(layout.shape)
+    drawn = index_grid(layout).svg() if 0 < size <= MAX_CELLS else ""
+    return f"<p><code>{escape(str(layout))}</code>, {size} elements</p>{drawn}"
 
 
 @frozen

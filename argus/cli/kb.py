@@ -10,7 +10,17 @@ import click
 
 from argus.cli.screen import Screen
 from argus.cli.search.kb_text import as_json as technique_json
-from argus.cli.search.kb_text import checked_json, checked_lines, listed, mined_json, shown, step_line
+from argus.cli.search.kb_text import (
+    checked_json,
+    checked_lines,
+    checked_practice_json,
+    checked_practice_lines,
+    listed,
+    mined_json,
+    shown,
+    shown_practice,
+    step_line,
+)
 from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
@@ -18,13 +28,15 @@ from argus.core.verdict import Report
 from argus.emit.build import compile_resources
 from argus.emit.hip.toolchain import compiler_present
 from argus.policy.authoring import technique_text
-from argus.policy.knowledge import kb_folder, load_techniques
+from argus.policy.knowledge import kb_folder, load_practices, load_techniques, records_root
+from argus.policy.practice import Practice
 from argus.policy.technique import Technique
 from argus.report.atomic_write import write_whole
 from argus.report.command_result import Outcome
 from argus.search.designs import designs
 from argus.search.designs.knowledge_check import CheckContext, CheckResult, check_technique
 from argus.search.designs.mining import MiningResult, Rejected, Skill, Tools, collect, draft_technique, mine
+from argus.search.designs.practice_check import PracticeCheck, check_practice
 from argus.search.designs.time_tables import times_of_shape
 from argus.search.evaluation.numerics import disagreement
 from argus.search.evaluation.prediction import predict_time
@@ -51,11 +63,12 @@ def knowledge() -> None:
 @_folder
 @_json
 def list_all(folder: str | None, as_json: bool) -> Outcome:
-    """List all techniques, those with the widest scope first."""
-    techniques = _loaded(folder)
+    """List all techniques, those with the widest scope first, then practices by family of kernels."""
+    techniques, practices = _loaded(folder), load_practices(_place(folder))
     if not as_json:
-        Screen().lines(listed(techniques))
-    return Outcome(0, {"schema": LIST, "techniques": [technique_json(each) for each in techniques]})
+        Screen().lines(listed(techniques, practices))
+    told = {"techniques": [*map(technique_json, techniques)], "practices": [*map(technique_json, practices)]}
+    return Outcome(0, {"schema": LIST, **told})
 
 
 @knowledge.command()
@@ -63,11 +76,12 @@ def list_all(folder: str | None, as_json: bool) -> Outcome:
 @_folder
 @_json
 def show(name: str, folder: str | None, as_json: bool) -> Outcome:
-    """Show one technique, with the experiments that support it."""
-    technique = _named(_loaded(folder), name)
+    """Show one technique or practice, with the experiments that support it."""
+    page = _named((*_loaded(folder), *load_practices(_place(folder))), name)
     if not as_json:
-        Screen().lines(shown(technique))
-    return Outcome(0, {"schema": SHOW, "technique": technique_json(technique)})
+        Screen().lines(shown_practice(page) if isinstance(page, Practice) else shown(page))
+    kind = "practice" if isinstance(page, Practice) else "technique"
+    return Outcome(0, {"schema": SHOW, kind: technique_json(page)})
 
 
 @knowledge.command(name="check")
@@ -76,23 +90,37 @@ def show(name: str, folder: str | None, as_json: bool) -> Outcome:
 @_folder
 @_json
 def check_all(names: tuple[str, ...], prove: bool, folder: str | None, as_json: bool) -> Outcome:
-    """Check that techniques do what their files say; exit code 1 if one does not.
+    """Check that pages are right; exit code 1 if one is not.
 
-    Matcher, invariants and transformation must exist; on every target the transformation must change a kernel that
-    the matcher accepts; the lineage must name designs that differ in the technique.
+    Techniques: matcher, invariants and transformation must exist; on every target the transformation must change a
+    kernel that the matcher accepts; the lineage must name designs that differ in the technique. Practices: invariants
+    and records must exist, and figures must be the records'. A page without an experiment must be marked as conjecture.
     """
-    techniques = _loaded(folder)
-    chosen = [_named(techniques, name) for name in names] or techniques
-    bench = CheckContext(verify=_verify if prove else None)
-    found: list[CheckResult] = []
-    for technique in chosen:
-        found.append(check_technique(technique, bench))
+    techniques, practices = _loaded(folder), load_practices(_place(folder))
+    pages = (*techniques, *practices)
+    chosen = [_named(pages, name) for name in names] or pages
+    bench, root = CheckContext(verify=_verify if prove else None), records_root()
+    found: list[CheckResult | PracticeCheck] = []
+    for page in chosen:
+        if isinstance(page, Practice):
+            found.append(practice := check_practice(page, root))
+            lines = checked_practice_lines(practice)
+        else:
+            found.append(technique := check_technique(page, bench))
+            lines = checked_lines(technique)
         if not as_json:
-            Screen().lines(checked_lines(found[-1]))
+            Screen().lines(lines)
     wrong = sum(bool(each.faults) for each in found)
     if not as_json:
-        Screen().lines([f"{len(found) - wrong} of {len(found)} techniques do what their files say"])
-    return Outcome(WRONG if wrong else 0, {"schema": CHECK, "techniques": [checked_json(each) for each in found]})
+        Screen().lines([f"{len(found) - wrong} of {len(found)} pages are right"])
+    return Outcome(
+        WRONG if wrong else 0,
+        {
+            "schema": CHECK,
+            "techniques": [checked_json(each) for each in found if isinstance(each, CheckResult)],
+            "practices": [checked_practice_json(each) for each in found if isinstance(each, PracticeCheck)],
+        },
+    )
 
 
 @knowledge.command(name="mine")
@@ -129,15 +157,21 @@ def mine_design(
 
 
 def _loaded(folder: str | None) -> tuple[Technique, ...]:
-    return load_techniques(kb_folder() if folder is None else Path(folder))
+    return load_techniques(_place(folder))
 
 
-def _named(techniques: tuple[Technique, ...], name: str) -> Technique:
-    for each in techniques:
+def _place(folder: str | None) -> Path:
+    return kb_folder() if folder is None else Path(folder)
+
+
+def _named(pages: tuple[Technique | Practice, ...], name: str) -> Technique | Practice:
+    for each in pages:
         if each.name == name:
             return each
-    known = ", ".join(each.name for each in techniques)
-    raise ArgusError(Diagnostic("E906", "error", f"there is no technique `{name}`", help=f"there are {known}"))
+    known = ", ".join(each.name for each in pages)
+    raise ArgusError(
+        Diagnostic("E906", "error", f"there is no technique or practice `{name}`", help=f"there are {known}")
+    )
 
 
 def _verify(kernel: Kernel) -> Report:

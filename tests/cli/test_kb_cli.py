@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from argus.cli.main import main
 from argus.policy import knowledge
-from argus.policy.knowledge import kb_folder, load_techniques, parse_technique
+from argus.policy.knowledge import kb_folder, load_practices, load_techniques, parse_technique
 from argus.runtime.machine.performance import performance
 from argus.search.designs import designs
 
@@ -18,10 +19,12 @@ def test_techniques_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "list"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(load_techniques())
+    assert len(lines) == len(load_techniques()) + len(load_practices())
     assert any(
         re.match(r"tma-multicast +global +sm_90a +\d\.\d\dx  TMA multicast in clusters$", line) for line in lines
     )
+    assert any(re.match(r"rows-whole-rows +rows +sm_90a +1\.10 to 1\.17x  Kernels for", line) for line in lines)
+    assert any(re.match(r"decode-parts-of-keys +decode +sm_90a +conjecture  Keys", line) for line in lines)
 
 
 def test_a_technique_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,7 +43,34 @@ def test_a_technique_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_technique_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "show", "wider-tile"]) == 3
-    assert "error[E906]: there is no technique `wider-tile`" in capsys.readouterr().err
+    assert "error[E906]: there is no technique or practice `wider-tile`" in capsys.readouterr().err
+
+
+def test_a_practice_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kb", "show", "experts-low-tiles"]) == 0
+    shown = capsys.readouterr().out
+    assert "experiments  1.19x, 64 experts, 1 token, sustained, over tiles of 128 rows (docs/hopper.md)" in shown
+    assert "loses        Many rows an expert" in shown
+
+    assert main(["kb", "show", "decode-parts-of-keys", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["practice"]["conjecture"] is True
+
+
+def test_a_page_without_an_experiment_fails_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "practices"
+    folder.mkdir()
+    shutil.copy(kb_folder() / "tma-multicast.md", tmp_path)
+    marked = (kb_folder() / "practices" / "decode-parts-of-keys.md").read_text(encoding="utf-8")
+    (folder / "decode-parts-of-keys.md").write_text(marked, encoding="utf-8")
+    command = ["kb", "check", "decode-parts-of-keys", "--kb", str(tmp_path)]
+    assert main(command) == 0
+    assert "right  decode-parts-of-keys: a conjecture" in capsys.readouterr().out
+
+    (folder / "decode-parts-of-keys.md").write_text(marked.replace("conjecture = true\n", ""), encoding="utf-8")
+    assert main([*command, "--json"]) == 1
+
+    (found,) = json.loads(capsys.readouterr().out)["practices"]
+    assert found["faults"] == ["it has no experiment: name one, or mark the page with `conjecture = true`"]
 
 
 @pytest.mark.share(4, among="techniques checked")
@@ -62,7 +92,7 @@ def test_a_wrong_technique_file_fails_the_check(tmp_path: Path, capsys: pytest.C
 
     shown = capsys.readouterr().out
     assert "wrong  tma-multicast: sm_90a: `tma-multicast` changes no kernel of which `no_roles` is true" in shown
-    assert "0 of 1 techniques do what their files say" in shown
+    assert "0 of 1 pages are right" in shown
 
 
 def test_an_expert_is_mined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from argus.core.diagnostic import ArgusError
-from argus.policy.knowledge import load_techniques, parse_technique, related_techniques
+from argus.policy.knowledge import load_practices, load_techniques, parse_practice, parse_technique, related_techniques
 
 TEXT = """+++
 name = "larger-bn"
@@ -87,3 +87,56 @@ def test_related_techniques_share_rare_words() -> None:
     assert related_techniques((one, other), "deeper slices")[0] is other
     assert related_techniques((one, other), "nothing") == ()
     assert related_techniques((one, other), "deeper", target="gfx942") == ()
+
+
+PRACTICE = """+++
+name = "fewer-waits"
+title = "Fewer waits"
+family = "rows"
+intent = "Wait once for several loads."
+targets = ["sm_90a"]
+invariants = ["I31"]
+applies = "Long rows."
+loses = "Short ones."
+
+[[experiments]]
+command = "python benchmarks/rows_h200.py run"
+record = "docs/hopper.md"
+shape = "softmax"
+ratio = 1.2
+quote = "1.2 times"
++++
+One wait for four loads.
+"""
+
+
+def test_a_file_becomes_a_practice(tmp_path: Path) -> None:
+    found = parse_practice(PRACTICE, "fewer-waits", "")
+    (tmp_path / "practices").mkdir()
+    (tmp_path / "practices" / "fewer-waits.md").write_text(PRACTICE, encoding="utf-8")
+
+    assert (found.family, found.experiments[0].ratio, found.conjecture) == ("rows", 1.2, False)
+    assert load_practices(tmp_path) == (found,)
+    assert load_practices(tmp_path / "practices") == ()
+    assert "attention-two-stages" in {each.name for each in related_techniques(load_practices(), "stages of keys")}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('family = "rows"', 'family = "cooking"', "family"),
+        ('loses = "Short ones."', 'loses = " "', "its loses is empty"),
+        ("ratio = 1.2", "ratio = 0.0", "has the ratio 0.0"),
+        ('quote = "1.2 times"', 'without = "rows"', "neither or both"),
+        ('quote = "1.2 times"', 'quote = "1.2"\nwithout = "rows"\ndesign = "rows_steps4"', "neither or both"),
+        ('name = "fewer-waits"', 'name = "other"', "its name is `other`"),
+        ("One wait for four loads.", "", "its text is empty"),
+    ],
+)
+def test_errors_of_a_practice_are_named(old: str, new: str, said: str) -> None:
+    with pytest.raises(ArgusError) as raised:
+        parse_practice(PRACTICE.replace(old, new, 1), "fewer-waits", "kb/practices/fewer-waits.md")
+
+    found = raised.value.diagnostic
+    assert found.code == "E902"
+    assert said in " ".join([found.message, *found.notes])

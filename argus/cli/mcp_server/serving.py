@@ -70,11 +70,12 @@ def server(tools: Tools) -> Any:  # noqa: ANN401 reason: of a package that may b
 
     @made.tool()
     def search_knowledge(words: str, target: str = "", most: int = 5) -> dict[str, Any]:
-        """Search for techniques that make kernels faster, the closest match first.
+        """Search for techniques that make kernels faster, and for practices of families, the closest match first.
 
         words: what is slow or wanted, such as `bank conflicts of shared memory`. target: gfx942, sm_90a, or empty
         for both. Each technique has its intent, where it applies, the invariants it needs, its effect, and the
-        experiment that supports it.
+        experiment that supports it. Practices say what was tried on attention, decode, rows, experts and
+        convolutions, where it gained and where it lost.
         """
         return tools.search_knowledge(words, target, most)
 

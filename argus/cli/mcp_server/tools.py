@@ -17,7 +17,8 @@ from attrs import asdict, evolve, field, frozen
 
 from argus import __version__
 from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
-from argus.policy.knowledge import kb_folder, load_techniques, related_techniques
+from argus.policy.knowledge import kb_folder, load_practices, load_techniques, related_techniques
+from argus.policy.practice import Practice
 from argus.policy.technique import Technique
 from argus.report.diagnostic_text import to_json
 from argus.report.json_document import SCHEMA as REPORT
@@ -65,13 +66,15 @@ class Tools:
     """The tools: each public method returns a document of plain data.
 
     longest: time limit per call, in seconds. at_once: concurrent calls. ask: runs a request in the sandbox. knowledge:
-    loads the techniques. search: searches for designs. Errors in a kernel text raise nothing.
+    loads the techniques. practices: loads those of families.
+    search: searches for designs. Errors in a kernel text raise nothing.
     """
 
     longest: float = 300.0
     at_once: int = 2
     ask: Contained = run_contained
     knowledge: Callable[[], Sequence[Technique]] = field(default=lambda: load_techniques(kb_folder()))
+    practices: Callable[[], Sequence[Practice]] = load_practices
     search: Callable[[str, str, Settings], SearchResult] = optimize
     _slots: BoundedSemaphore = field(init=False)
 
@@ -107,12 +110,15 @@ class Tools:
         return self._asked(SUGGESTIONS, text, kernel, lambda: Suggest(seconds), _suggested)
 
     def search_knowledge(self, words: str, target: str, most: int) -> Document:
-        """Techniques of the knowledge base, the closest match first."""
+        """Techniques and practices of the knowledge base, the closest match first in each."""
         try:
             found = related_techniques(tuple(self.knowledge()), words, target)
+            others = related_techniques(tuple(self.practices()), words, target)
         except ArgusError as problem:
-            return _refused(KNOWLEDGE, to_json(problem.diagnostic), "techniques")
-        return _document(KNOWLEDGE, 0, techniques=[asdict(each) for each in found[: max(0, most)]])
+            return _refused(KNOWLEDGE, to_json(problem.diagnostic), "techniques") | {"practices": []}
+        kept = max(0, most)
+        techniques = [asdict(each) for each in found[:kept]]
+        return _document(KNOWLEDGE, 0, techniques=techniques, practices=[asdict(each) for each in others[:kept]])
 
     def optimise(self, problem: str, target: str, seconds: float, trials: int) -> Document:
         """Search the designs of a family. A problem cannot be a file here: an agent's code never runs in the search.

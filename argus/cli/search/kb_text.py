@@ -6,17 +6,26 @@ from collections.abc import Iterator
 
 from attrs import asdict
 
+from argus.policy.practice import Practice
 from argus.policy.technique import Technique
 from argus.search.designs.knowledge_check import CheckResult, Example
 from argus.search.designs.mining import MiningResult, Rejected, Skill
+from argus.search.designs.practice_check import PracticeCheck
 
 
-def listed(techniques: tuple[Technique, ...]) -> Iterator[str]:
-    """One line per technique, those with the widest scope first."""
-    width = max(len(each.name) for each in techniques)
+def listed(techniques: tuple[Technique, ...], practices: tuple[Practice, ...] = ()) -> Iterator[str]:
+    """One line per technique, those with the widest scope first, then one per practice with its range of ratios."""
+    width = max(len(each.name) for each in (*techniques, *practices))
     for each in sorted(techniques, key=lambda technique: technique.order):
         likely = f"{each.effect.likely:5.2f}x" if each.lineage else "  open"
         yield f"{each.name:{width}}  {each.scope:11}  {', '.join(each.targets):14}  {likely}  {each.title}"
+    for each in practices:
+        yield f"{each.name:{width}}  {each.family:11}  {', '.join(each.targets):14}  {_range(each)}  {each.title}"
+
+
+def _range(practice: Practice) -> str:
+    ratios = [row.ratio for row in practice.experiments]
+    return f"{min(ratios):.2f} to {max(ratios):.2f}x" if ratios else "conjecture"
 
 
 def shown(technique: Technique) -> Iterator[str]:
@@ -37,8 +46,26 @@ def shown(technique: Technique) -> Iterator[str]:
     yield from technique.text.splitlines()
 
 
-def as_json(technique: Technique) -> dict[str, object]:
-    return asdict(technique)
+def shown_practice(practice: Practice) -> Iterator[str]:
+    """All fields of a practice."""
+    yield f"{practice.title} ({practice.name})"
+    yield practice.intent
+    yield ""
+    yield f"family       {practice.family}, on {', '.join(practice.targets)}"
+    yield f"invariants   {', '.join(practice.invariants)}"
+    yield f"applies      {practice.applies}"
+    yield f"loses        {practice.loses}"
+    if practice.conjecture:
+        yield "experiments  none: a conjecture"
+    for place, row in enumerate(practice.experiments):
+        designs = f": {row.without} -> {row.design}" if row.design else ""
+        yield f"{'' if place else 'experiments':11}  {row.ratio:.2f}x, {row.shape}{designs} ({row.record})"
+    yield ""
+    yield from practice.text.splitlines()
+
+
+def as_json(page: Technique | Practice) -> dict[str, object]:
+    return asdict(page)
 
 
 def checked_lines(checked: CheckResult) -> Iterator[str]:
@@ -47,6 +74,19 @@ def checked_lines(checked: CheckResult) -> Iterator[str]:
     yield from (f"wrong  {name}: {fault}" for fault in checked.faults)
     if not checked.faults:
         yield f"right  {name}: {'; '.join(_example(each) for each in checked.examples)}"
+
+
+def checked_practice_lines(checked: PracticeCheck) -> Iterator[str]:
+    """How many experiments of a practice were compared with their records, or the faults of its file."""
+    name = checked.practice.name
+    yield from (f"wrong  {name}: {fault}" for fault in checked.faults)
+    if not checked.faults:
+        told = len(checked.practice.experiments)
+        yield f"right  {name}: {f'{checked.compared} of {told} experiments compared' if told else 'a conjecture'}"
+
+
+def checked_practice_json(checked: PracticeCheck) -> dict[str, object]:
+    return {"practice": checked.practice.name, "compared": checked.compared, "faults": list(checked.faults)}
 
 
 def _example(each: Example) -> str:

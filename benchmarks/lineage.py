@@ -136,7 +136,8 @@ def main() -> int:
         if asked.names and technique.name not in asked.names:
             continue
         seen = experiments(technique, times)
-        renewed = technique_text(evolve(technique, effect=estimate_effect(seen), lineage=representative_rows(seen)))
+        rows = representative_rows(seen)
+        renewed = technique_text(evolve(technique, effect=estimate_effect(seen), lineage=rows, conjecture=not rows))
         path = kb_folder() / f"{technique.name}.md"
         differs = renewed != path.read_text(encoding="utf-8")
         stale += differs

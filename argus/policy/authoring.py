@@ -9,12 +9,16 @@ import attrs
 
 from argus.policy.technique import Effect, Lineage, Technique
 
+_APART = {"effect", "lineage", "text", "conjecture"}
+"""Fields that are not written like the others."""
+
 
 def technique_text(technique: Technique) -> str:
     """The file's text in normal form: `parse` returns an equal technique, whose text is the same again."""
-    plain = [each.name for each in attrs.fields(Technique) if each.name not in {"effect", "lineage", "text"}]
+    plain = [each.name for each in attrs.fields(Technique) if each.name not in _APART]
     lines = [f"{name} = {_value(getattr(technique, name))}" for name in plain]
     lines.insert(plain.index("risk"), f"effect = {_effect(technique.effect)}")
+    lines += ["conjecture = true"] if technique.conjecture else []
     lines += [] if technique.lineage else ["lineage = []"]
     for row in technique.lineage:
         lines += ["", "[[lineage]]", *_row(row)]

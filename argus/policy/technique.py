@@ -61,7 +61,7 @@ class Technique:
     name: the file's name without `.md`. intent: one sentence. targets: where it exists. applies: name of the matcher
     (`argus.policy.matchers`) that is true of kernels it can still improve. preconditions: invariants that the verifier
     must prove for a kernel with it. transformation: name of its transformation (`argus.search.techniques`). risk: what
-    may go wrong; signature: the symptom. text: the page below the front matter.
+    may go wrong; signature: the symptom. text: the page below the front matter. conjecture: no experiment supports it.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Technique:
     signature: str
     lineage: tuple[Lineage, ...]
     text: str = ""
+    conjecture: bool = False
 
     @property
     def order(self) -> tuple[int, str]:

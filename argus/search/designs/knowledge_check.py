@@ -9,15 +9,14 @@ from itertools import islice
 from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError
-from argus.core.invariants import INVARIANTS
 from argus.core.ir import Kernel
 from argus.core.ir.pretty import pretty
-from argus.core.target import TARGETS
 from argus.core.verdict import Proved, Report
 from argus.kernels.gemm import configuration
 from argus.policy.matchers import MATCHERS, Matcher
 from argus.policy.technique import Lineage, Technique
 from argus.search.designs import designs
+from argus.search.designs.practice_check import support_faults, unknown_names
 from argus.search.techniques import TRANSFORMATIONS
 from argus.search.transformation import Design, Transformation
 
@@ -70,7 +69,8 @@ class _Change:
 
 def check_technique(technique: Technique, bench: CheckContext) -> CheckResult:
     """Check that all names exist and the technique changes a kernel; with `bench.verify`, also prove the result."""
-    faults = [*_unknown_names(technique, bench), *_lineage_faults(technique, bench)]
+    supported = support_faults(technique.lineage, conjecture=technique.conjecture)
+    faults = [*supported, *_unknown_names(technique, bench), *_lineage_faults(technique, bench)]
     transformation = bench.transformations.get(technique.transformation)
     matcher = bench.matchers.get(technique.applies)
     if transformation is None or matcher is None:
@@ -90,10 +90,7 @@ def _unknown_names(technique: Technique, bench: CheckContext) -> Iterator[str]:
         yield f"there is no matcher `{technique.applies}`"
     if technique.transformation not in bench.transformations:
         yield f"there is no transformation `{technique.transformation}`"
-    known = {each.id for each in INVARIANTS}
-    yield from (f"there is no invariant {each}" for each in technique.preconditions if each not in known)
-    targets = {each.name for each in TARGETS}
-    yield from (f"there is no target `{each}`" for each in technique.targets if each not in targets)
+    yield from unknown_names(technique.preconditions, technique.targets)
 
 
 def _lineage_faults(technique: Technique, bench: CheckContext) -> Iterator[str]:

@@ -177,6 +177,7 @@ def draft_technique(skill: Skill, number: int, mined: MiningResult, tools: Tools
         effect=estimate_effect(rows),
         lineage=rows,
         text=text,
+        conjecture=not rows,
     )
 
 

@@ -32,14 +32,17 @@ def test_every_technique_passes_its_check(technique: Technique) -> None:
 def test_a_technique_that_does_nothing_fails() -> None:
     idle = {"grouped-order": Transformation(lambda design: (design,), lambda _: None)}
 
-    (fault,) = check_technique(evolve(SUPER, lineage=()), CheckContext(transformations=idle, ground=few)).faults
+    (fault,) = check_technique(
+        evolve(SUPER, lineage=(), conjecture=True), CheckContext(transformations=idle, ground=few)
+    ).faults
 
     assert "changes no kernel" in fault
 
 
 def test_a_technique_must_change_a_matching_kernel() -> None:
     (fault,) = check_technique(
-        evolve(SUPER, applies="multi_buffer_epilogue", lineage=()), CheckContext(ground=lambda _: iter([Staged()]))
+        evolve(SUPER, applies="multi_buffer_epilogue", lineage=(), conjecture=True),
+        CheckContext(ground=lambda _: iter([Staged()])),
     ).faults
 
     assert fault == "sm_90a: `grouped-order` changes no kernel of which `multi_buffer_epilogue` is true"
@@ -50,7 +53,9 @@ def test_a_technique_whose_kernels_cannot_be_traced_fails() -> None:
 
     assert (
         "changes no kernel"
-        in check_technique(evolve(SUPER, lineage=()), CheckContext(transformations=broken, ground=few)).faults[0]
+        in check_technique(
+            evolve(SUPER, lineage=(), conjecture=True), CheckContext(transformations=broken, ground=few)
+        ).faults[0]
     )
 
 
@@ -82,7 +87,7 @@ def test_lineage_names_designs_that_differ_in_the_technique(without: str, design
 
 @pytest.mark.share(4, among="techniques checked")
 def test_a_proved_example_has_its_preconditions_proved() -> None:
-    found = check_technique(evolve(SUPER, lineage=()), CheckContext(ground=few, verify=verify))
+    found = check_technique(evolve(SUPER, lineage=(), conjecture=True), CheckContext(ground=few, verify=verify))
 
     assert found.faults == ()
     assert [each.proved for each in found.examples] == [True]
@@ -91,7 +96,7 @@ def test_a_proved_example_has_its_preconditions_proved() -> None:
 @pytest.mark.share(4, among="techniques checked")
 def test_a_precondition_that_does_not_apply_fails() -> None:
     (fault,) = check_technique(
-        evolve(SUPER, preconditions=("I16",), lineage=()),
+        evolve(SUPER, preconditions=("I16",), lineage=(), conjecture=True),
         CheckContext(ground=lambda _: iter([Staged()]), verify=verify),
     ).faults
 
@@ -102,12 +107,20 @@ def test_a_precondition_that_does_not_apply_fails() -> None:
 def test_a_technique_whose_kernels_are_not_proved_fails() -> None:
     odd = {"grouped-order": set_field(Staged, "bn", 72)}
     wide = {"grouped-order": set_field(Staged, "stages", 64)}
-    plain = evolve(SUPER, lineage=(), applies="has_mainloop")
+    plain = evolve(SUPER, lineage=(), applies="has_mainloop", conjecture=True)
 
     assert check_technique(plain, CheckContext(transformations=wide, ground=few, verify=verify)).faults == (
         "sm_90a: `staged_stages64`: it is refuted",
     )
     assert check_technique(plain, CheckContext(transformations=odd, ground=few, verify=verify)).examples[0].proved
+
+
+def test_a_technique_without_an_experiment_is_marked_as_conjecture() -> None:
+    (bare,) = check_technique(evolve(SUPER, lineage=()), CheckContext(ground=few)).faults
+    (both,) = check_technique(evolve(SUPER, conjecture=True), CheckContext(ground=few)).faults
+
+    assert bare == "it has no experiment: name one, or mark the page with `conjecture = true`"
+    assert both == "it is marked as conjecture, but has experiments: remove the mark"
 
 
 def test_every_transformation_has_a_page() -> None:

@@ -35,14 +35,23 @@ from argus.report.atomic_write import write_whole
 from argus.report.command_result import Outcome
 from argus.search.designs import designs
 from argus.search.designs.knowledge_check import CheckContext, CheckResult, check_technique
-from argus.search.designs.mining import MiningResult, Rejected, Skill, Tools, collect, draft_technique, mine
+from argus.search.designs.mined_files import is_file, kernel_tools, mined_kernel
+from argus.search.designs.mining import (
+    KERNELS,
+    MiningResult,
+    Rejected,
+    Skill,
+    Tools,
+    collect,
+    design_space,
+    draft_technique,
+    mine,
+)
 from argus.search.designs.practice_check import PracticeCheck, check_practice
 from argus.search.designs.time_tables import times_of_shape
 from argus.search.evaluation.numerics import disagreement
 from argus.search.evaluation.prediction import predict_time
 from argus.search.problems.problem import Gemm, gemm_of
-from argus.search.techniques import TRANSFORMATIONS
-from argus.search.transformation import Design
 from argus.solvers.cache import Cache
 from argus.verifier.kernel import verify
 
@@ -126,31 +135,44 @@ def check_all(names: tuple[str, ...], prove: bool, folder: str | None, as_json: 
 @knowledge.command(name="mine")
 @click.argument("kernel", metavar="KERNEL")
 @click.option("--problem", "problem_text", default=_PROBLEM, show_default=True, help="Problem for timing.")
+@click.option("--sizes", default="", metavar="M=4096,...", help="Sizes for timing, if KERNEL is one of a file.")
 @click.option("--times", "table", metavar="FILE", help="Recorded table of times, instead of the static model.")
 @click.option("-o", "--output", metavar="DIR", help="Write each skill as a page, and all as skills.json.")
 @_folder
 @_json
-def mine_design(
-    kernel: str, problem_text: str, table: str | None, output: str | None, folder: str | None, as_json: bool
+def mine_kernel(
+    kernel: str,
+    problem_text: str,
+    sizes: str,
+    table: str | None,
+    output: str | None,
+    folder: str | None,
+    as_json: bool,
 ) -> Outcome:
-    """Remove techniques from an expert's GEMM design one by one, and record the slowdown of each step.
+    """Remove techniques from an expert's kernel one by one, and record the slowdown of each step.
 
-    KERNEL is the name of a configuration, such as clustered_bands or cdna3_pingpong. A technique is removed only if
-    the simpler kernel is proved and computes the same results in the interpreter.
+    KERNEL is the name of a GEMM configuration, such as clustered_bands or cdna3_pingpong, or FILE or FILE:NAME for any
+    kernel. A technique is removed only if the simpler kernel is proved and computes the same in the interpreter.
     """
     techniques = _loaded(folder)
-    expert = designs.design(kernel)
-    problem = gemm_of(problem_text, expert.target.name)
-    tools = _tools(problem, problem_text, kernel, table)
+    if is_file(kernel):
+        subject = mined_kernel(kernel)
+        tools, target = kernel_tools(kernel, sizes, table, subject.kernel, _verify, _predicted), subject.kernel.target
+        found = mine(subject, techniques, tools, KERNELS)
+    else:
+        expert = designs.design(kernel)
+        target = expert.target
+        tools = _tools(gemm_of(problem_text, target.name), problem_text, kernel, table)
+        found = mine(expert, techniques, tools, design_space())
     steps: list[Skill | Rejected] = []
-    for step in mine(expert, techniques, tools):
+    for step in found:
         steps.append(step)
         if not as_json:
             Screen().lines([step_line(step)])
     mined = collect(kernel, steps)
     if not as_json:
         Screen().lines([f"{len(mined.skills)} skills from {mined.first} to {mined.expert}"])
-    written = [] if output is None else _write(mined, tools, expert.target.name, Path(output))
+    written = [] if output is None else _write(mined, tools, target.name, Path(output))
     if not as_json:
         Screen().lines(f"wrote {path}" for path in written)
     return Outcome(0, {"schema": MINED, **mined_json(mined), "files": written})
@@ -183,14 +205,14 @@ def _tools(problem: Gemm, text: str, kernel: str, table: str | None) -> Tools:
     shape = f"{problem.m}x{problem.n}x{problem.k}"
     known = None if table is None else times_of_shape(Path(table), shape)
 
-    def time(design: Design, made: Kernel) -> float | None:
-        return _predicted(made, problem.sizes) if known is None else known.get(designs.name(design))
+    def time(design: str, made: Kernel) -> float | None:
+        return _predicted(made, problem.sizes) if known is None else known.get(design)
 
     def disagrees(made: Kernel) -> str:
         return disagreement(problem, made)
 
     basis = "static model" if table is None else "time"
-    return Tools(TRANSFORMATIONS, _verify, disagrees, time, basis, command, shape)
+    return Tools(_verify, disagrees, time, basis, command, shape)
 
 
 def _predicted(made: Kernel, sizes: Mapping[str, int]) -> float:

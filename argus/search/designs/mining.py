@@ -1,8 +1,9 @@
-"""Mines techniques from an expert design: removes them one by one and proves, runs and times each step."""
+"""Mines techniques from an expert design, or any kernel: removes them one by one; proves, runs and times each step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Generic, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -12,20 +13,62 @@ from argus.core.verdict import Finding, Proved, Report
 from argus.policy.technique import Basis, Lineage, Technique
 from argus.search.designs import designs
 from argus.search.designs.ablation import estimate_effect
+from argus.search.techniques import TRANSFORMATIONS
+from argus.search.techniques.erasures import ERASURES
 from argus.search.transformation import Design, Transformation
 
 Verify = Callable[[Kernel], Report]
 Disagrees = Callable[[Kernel], str]
 """Describes where a kernel's result is wrong; empty if it is right."""
-Time = Callable[[Design, Kernel], float | None]
-"""Time of a design in microseconds, measured or predicted; None if unknown."""
+Time = Callable[[str, Kernel], float | None]
+"""Time of a design by name in microseconds, measured or predicted; None if unknown."""
+Subject = TypeVar("Subject", bound=Hashable)
+
+
+@frozen
+class Space(Generic[Subject]):
+    """Where mining moves. order: names of transformations, as a plan applies them.
+
+    undo: of a transformation's name and a subject, the subject without it; None if it does not have it.
+    """
+
+    order: tuple[str, ...]
+    undo: Callable[[str, Subject], Subject | None]
+    kernel: Callable[[Subject], Kernel]
+    name: Callable[[Subject], str]
+
+
+def design_space(transformations: Mapping[str, Transformation] = TRANSFORMATIONS) -> Space[Design]:
+    """Designs of the shipped family."""
+    return Space(
+        tuple(transformations), lambda each, of: transformations[each].undo(of), designs.kernel_of, designs.name
+    )
+
+
+@frozen
+class Erased:
+    """A kernel of a user, less what was erased of it."""
+
+    name: str
+    kernel: Kernel = field(eq=False, repr=False)
+    without: tuple[str, ...] = ()
+
+    def less(self, technique: str) -> Erased | None:
+        made = ERASURES[technique](self.kernel) if technique in ERASURES else None
+        return None if made is None else Erased(self.name, made, (*self.without, technique))
+
+    def __str__(self) -> str:
+        return self.name + "".join(f" without {each}" for each in self.without)
+
+
+KERNELS: Space[Erased] = Space(tuple(TRANSFORMATIONS), lambda each, of: of.less(each), lambda of: of.kernel, str)
+"""Any kernels, of which the IR says that they have a technique."""
 
 
 @frozen
 class Tools:
     """Dependencies of mining. command, shape, basis: recorded in the lineage."""
 
-    transformations: Mapping[str, Transformation]
     verify: Verify
     disagrees: Disagrees
     time: Time
@@ -75,10 +118,10 @@ class MiningResult:
 
 
 @frozen(eq=False)
-class _VerifiedDesign:
-    """A design that is proved and computes the right result."""
+class _Verified(Generic[Subject]):
+    """A design or kernel that is proved and computes the right result."""
 
-    design: Design
+    design: Subject
     kernel: Kernel
     findings: Mapping[str, Finding] = field(converter=dict[str, Finding])
 
@@ -87,26 +130,28 @@ class _VerifiedDesign:
         return frozenset(name for name, finding in self.findings.items() if finding.standing == "proved")
 
 
-def mine(expert: Design, techniques: Sequence[Technique], tools: Tools) -> Iterator[Skill | Rejected]:
+def mine(
+    expert: Subject, techniques: Sequence[Technique], tools: Tools, space: Space[Subject]
+) -> Iterator[Skill | Rejected]:
     """Yield the steps backwards from an expert design, in reverse order of the transformations; see `collect`.
 
     Consecutive uses of one technique are one step. Raises ArgusError if the expert design does not trace.
     """
-    place = {named: i for i, named in enumerate(tools.transformations)}
+    place = {named: i for i, named in enumerate(space.order)}
     ordered = sorted(techniques, key=lambda each: (place[each.transformation], each.name), reverse=True)
-    current = _verify_design(expert, tools)
+    current = _verify(expert, tools, space)
     if isinstance(current, str):
-        yield Rejected("", "", designs.name(expert), current)
+        yield Rejected("", "", space.name(expert), current)
         return
-    refused: set[tuple[str, Design]] = set()
+    refused: set[tuple[str, Subject]] = set()
     moved = True
     while moved:
         moved = False
         for technique in ordered:
-            simpler, why = _undo_technique(current, technique, tools, refused)
+            simpler, why = _undo_technique(current, technique, tools, space, refused)
             yield from why
             if simpler is not None:
-                yield _skill(technique, simpler, current, tools)
+                yield _skill(technique, simpler, current, tools, space)
                 current, moved = simpler, True
                 break
 
@@ -119,45 +164,53 @@ def collect(expert: str, steps: Sequence[Skill | Rejected]) -> MiningResult:
 
 
 def _undo_technique(
-    current: _VerifiedDesign, technique: Technique, tools: Tools, refused: set[tuple[str, Design]]
-) -> tuple[_VerifiedDesign | None, list[Rejected]]:
+    current: _Verified[Subject],
+    technique: Technique,
+    tools: Tools,
+    space: Space[Subject],
+    refused: set[tuple[str, Subject]],
+) -> tuple[_Verified[Subject] | None, list[Rejected]]:
     """Undo a technique as often as the result is accepted; None if never. Also returns the rejected steps."""
-    undo = tools.transformations[technique.transformation].undo
-    reached: _VerifiedDesign | None = None
+    reached: _Verified[Subject] | None = None
     why: list[Rejected] = []
     while True:
         last = current if reached is None else reached
-        without = undo(last.design)
+        without = space.undo(technique.transformation, last.design)
         if without is None or (technique.name, without) in refused:
             return reached, why
-        found = _verify_design(without, tools)
+        found = _verify(without, tools, space)
         if isinstance(found, str):
             refused.add((technique.name, without))
-            why.append(Rejected(technique.name, designs.name(without), designs.name(last.design), found))
+            why.append(Rejected(technique.name, space.name(without), space.name(last.design), found))
             return reached, why
         reached = found
 
 
-def _verify_design(design: Design, tools: Tools) -> _VerifiedDesign | str:
+def _verify(design: Subject, tools: Tools, space: Space[Subject]) -> _Verified[Subject] | str:
     """Trace, prove and run a design; or return the reason why it fails."""
     try:
-        kernel = designs.kernel_of(design)
+        kernel = space.kernel(design)
     except ArgusError as problem:
         return str(problem.diagnostic.message)
     report = tools.verify(kernel)
     if not isinstance(report.verdict, Proved) or report.uncovered:
         return f"it is {type(report.verdict).__name__.lower()}"
     wrong = tools.disagrees(kernel)
-    return wrong or _VerifiedDesign(design, kernel, {finding.invariant: finding for finding in report.findings})
+    return wrong or _Verified(design, kernel, {finding.invariant: finding for finding in report.findings})
 
 
-def _skill(technique: Technique, simpler: _VerifiedDesign, current: _VerifiedDesign, tools: Tools) -> Skill:
+def _skill(
+    technique: Technique,
+    simpler: _Verified[Subject],
+    current: _Verified[Subject],
+    tools: Tools,
+    space: Space[Subject],
+) -> Skill:
     unconcerned = {name for name, finding in simpler.findings.items() if finding.standing == "not applicable"}
     invariants = sorted(current.proved & unconcerned, key=lambda name: int(name[1:]))
-    before, after = tools.time(simpler.design, simpler.kernel), tools.time(current.design, current.kernel)
-    return Skill(
-        technique, designs.name(simpler.design), designs.name(current.design), tuple(invariants), before, after
-    )
+    without, design = space.name(simpler.design), space.name(current.design)
+    before, after = tools.time(without, simpler.kernel), tools.time(design, current.kernel)
+    return Skill(technique, without, design, tuple(invariants), before, after)
 
 
 def draft_technique(skill: Skill, number: int, mined: MiningResult, tools: Tools, target: str) -> Technique:

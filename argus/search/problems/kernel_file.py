@@ -164,7 +164,7 @@ def file_problem(what: str, sizes: str, target: str) -> KernelFile:
         _refuse(f"`{what}` has no kernel for {target}", f"name one of {', '.join(targets)} with --target")
     meant = [each for each in kernels if each.target.name == chosen]
     _check_same_parameters(what, meant)
-    found = KernelFile(str(path), kernel_name, digest, _extents(sizes, meant[0]), chosen)
+    found = KernelFile(str(path), kernel_name, digest, extents_of(sizes, meant[0]), chosen)
     if (large := oversized_parameter(meant[0], found.sizes)) is not None:
         _refuse(f"`{large.name}` exceeds any GPU's memory at {sizes}", "give smaller sizes")
     if not any(admissible_kernels(exported, chosen, found.sizes)):
@@ -196,7 +196,8 @@ def signature(kernel: Kernel | Program) -> tuple[tuple[str, str, tuple[str, ...]
     return tuple((each.name, each.dtype.name, tuple(map(show, each.shape))) for each in kernel.parameters)
 
 
-def _extents(text: str, kernel: Kernel) -> tuple[tuple[str, int], ...]:
+def extents_of(text: str, kernel: Kernel) -> tuple[tuple[str, int], ...]:
+    """The sizes of a kernel from a text such as "M=4096,N=4096". Raises ArgusError (E903)."""
     wanted = [size.name for size in kernel.sizes]
     advice = f"give every size of `{kernel.name}`: --sizes {','.join(f'{name}=4096' for name in wanted)}"
     if not text:

@@ -71,6 +71,19 @@ def find_difference(
     return ""
 
 
+def find_change(kernel: Traced, other: Traced, seeds: Sequence[int]) -> str:
+    """Describe where the outputs of two kernels differ in a bit, in the interpreter; empty if nowhere.
+
+    Raises ArgusError (E903) for integer inputs, whose valid values are unknown.
+    """
+    for trial in random_trials(kernel, seeds):
+        made = interpret(other, *trial.arrays.values(), tags=False)
+        for name, wanted in interpret(kernel, *trial.arrays.values(), tags=False).items():
+            if wanted.tobytes() != made[name].tobytes():
+                return f"{name} is another at {trial.at}"
+    return ""
+
+
 def random_trials(
     kernel: Traced, seeds: Sequence[int], constants: Mapping[str, float] = NO_CONSTANTS
 ) -> Iterator[Trial]:

@@ -9,10 +9,7 @@ from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.staged import Staged
 from argus.policy.authoring import technique_text
 from argus.policy.knowledge import load_techniques, parse_technique
-from argus.search.designs.designs import name
-from argus.search.designs.mining import Rejected, Skill, Tools, collect, draft_technique, mine
-from argus.search.techniques import TRANSFORMATIONS
-from argus.search.transformation import Design
+from argus.search.designs.mining import Rejected, Skill, Tools, collect, design_space, draft_technique, mine
 from argus.verifier.api import verify
 
 TECHNIQUES = load_techniques()
@@ -25,14 +22,14 @@ def tools(
     disagrees: Callable[[Kernel], str] = lambda _: "",
     times: dict[str, float] = TIMES,
 ) -> Tools:
-    def time(design: Design, _kernel: Kernel) -> float | None:
-        return times.get(name(design))
+    def time(design: str, _kernel: Kernel) -> float | None:
+        return times.get(design)
 
-    return Tools(TRANSFORMATIONS, judge, disagrees, time, "time", "argus kb mine staged", "1x2x3")
+    return Tools(judge, disagrees, time, "time", "argus kb mine staged", "1x2x3")
 
 
 def test_steps_go_back_to_the_first_design() -> None:
-    mined = collect("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, tools())))
+    mined = collect("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, tools(), design_space())))
 
     assert mined.first == "staged"
     assert [(each.technique.name, each.without, each.design) for each in mined.skills] == [
@@ -43,12 +40,13 @@ def test_steps_go_back_to_the_first_design() -> None:
     assert mined.rejected == ()
 
 
+@pytest.mark.share(4, among="kernels mined")
 def test_a_step_to_a_kernel_that_is_not_proved_is_not_taken() -> None:
     def judge(kernel: Kernel) -> Report:
         report = verify(kernel)
         return evolve(report, verdict=Unknown("tired", "")) if kernel.name == "gemm_staged_vector8" else report
 
-    steps = list(mine(EXPERT, TECHNIQUES, tools(judge)))
+    steps = list(mine(EXPERT, TECHNIQUES, tools(judge), design_space()))
 
     assert Rejected("bank-conflict-mitigation", "staged_vector8", "staged_vector8_swizzle64", "it is unknown") in steps
     taken = [(each.technique.name, each.without) for each in steps if isinstance(each, Skill)]
@@ -61,7 +59,7 @@ def test_a_step_to_a_kernel_that_computes_something_else_is_not_taken() -> None:
     def disagrees(kernel: Kernel) -> str:
         return "3 of 4 elements differ" if kernel.name in wrong else ""
 
-    mined = collect("expert", list(mine(EXPERT, TECHNIQUES, tools(disagrees=disagrees))))
+    mined = collect("expert", list(mine(EXPERT, TECHNIQUES, tools(disagrees=disagrees), design_space())))
 
     assert mined.skills == ()
     assert {each.why for each in mined.rejected} == {"3 of 4 elements differ"}
@@ -70,14 +68,15 @@ def test_a_step_to_a_kernel_that_computes_something_else_is_not_taken() -> None:
 
 @pytest.mark.nightly
 def test_an_unproved_expert_yields_no_skills() -> None:
-    (step,) = mine(Hopper(bn=128, stages=1), TECHNIQUES, tools())
+    (step,) = mine(Hopper(bn=128, stages=1), TECHNIQUES, tools(), design_space())
 
     assert isinstance(step, Rejected)
     assert step.why == "it is refuted"
 
 
+@pytest.mark.share(4, among="kernels mined")
 def test_uses_of_one_technique_are_one_step() -> None:
-    found = [each for each in mine(Staged(bn=256), TECHNIQUES, tools()) if isinstance(each, Skill)]
+    found = [each for each in mine(Staged(bn=256), TECHNIQUES, tools(), design_space()) if isinstance(each, Skill)]
 
     assert [(each.technique.name, each.without, each.design) for each in found] == [
         ("larger-bn", "staged", "staged_bn256")
@@ -87,7 +86,7 @@ def test_uses_of_one_technique_are_one_step() -> None:
 
 def test_a_draft_page_contains_the_mined_step() -> None:
     bench = tools()
-    mined = collect("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, bench)))
+    mined = collect("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, bench, design_space())))
     page = draft_technique(mined.skills[0], 1, mined, bench, "sm_90a")
 
     assert parse_technique(technique_text(page), "01-vector-loads", "") == page
@@ -97,8 +96,9 @@ def test_a_draft_page_contains_the_mined_step() -> None:
     assert set(mined.skills[0].technique.preconditions) <= set(page.preconditions)
 
 
+@pytest.mark.share(4, among="kernels mined")
 def test_invariants_that_only_the_expert_needs_become_preconditions() -> None:
-    steps = mine(Hopper(cluster=(2, 1)), TECHNIQUES, tools())
+    steps = mine(Hopper(cluster=(2, 1)), TECHNIQUES, tools(), design_space())
     first = next(each for each in steps if isinstance(each, Skill))
 
     assert first.technique.name == "tma-multicast"

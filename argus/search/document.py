@@ -23,5 +23,6 @@ def result_document(found: SearchResult) -> dict[str, object]:
         "bottleneck": bounds.bottleneck,
         "spent": None if found.spent is None else asdict(found.spent),
         "best": None if found.best is None else asdict(found.best),
+        "last_round": None if found.last_round is None else asdict(found.last_round),
         "judged": [asdict(each) for each in found.judged],
     }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from attrs import field, frozen
 
+from argus.policy.last_round import Standing
 from argus.search.evaluation.judgement import Judgement, Reward
 
 Reason = Literal[
@@ -77,13 +78,35 @@ class Resumed:
 
 
 @frozen
+class LastRound:
+    """The best candidates are timed again together. missing: why they were not, empty if they were.
+
+    standings: in order of time. rounds: number of interleaved rounds.
+    """
+
+    standings: tuple[Standing, ...]
+    rounds: int = 0
+    missing: str = ""
+
+    @property
+    def best(self) -> str:
+        """Name of the best candidate; empty without one."""
+        return next((each.name for each in self.standings if each.place == "best"), "")
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """Names of the candidates that failed a check."""
+        return tuple(each.name for each in self.standings if each.place == "wrong")
+
+
+@frozen
 class Ended:
     """A run ends."""
 
     reason: Reason
 
 
-Event = Started | Proposed | Judged | Asked | Resumed | Ended
+Event = Started | Proposed | Judged | Asked | Resumed | LastRound | Ended
 
 
 @frozen
@@ -95,3 +118,24 @@ class Asks:
 
 
 Update = Event | Asks
+
+
+def best_of(events: Iterable[Event]) -> Judgement | None:
+    """The best candidate of a run: of its last round, or a later one that is faster, else the fastest; first of equals.
+
+    A candidate that failed a check in a last round is none.
+    """
+    best: Judgement | None = None
+    passed: dict[str, Judgement] = {}
+    for event in events:
+        match event:
+            case Judged(found) if found.microseconds is not None:
+                passed[found.name] = found
+                best = found if best is None or found.microseconds < (best.microseconds or 0.0) else best
+            case LastRound() if not event.missing:
+                passed = {name: each for name, each in passed.items() if name not in event.wrong}
+                fastest = min(passed.values(), key=lambda each: each.microseconds or 0.0, default=None)
+                best = passed.get(event.best, fastest)
+            case _:
+                pass
+    return best

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -16,14 +16,18 @@ from typing import Any
 from attrs import define, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.policy.last_round import finalists
 from argus.policy.llm.planner import with_kernels_as_options
 from argus.policy.planner import Choice, Observation, Planner, Situation, State
 from argus.policy.stopping import Rule, should_stop
 from argus.search.asking import PendingQuestion
 from argus.search.evaluation.evaluators import Evaluator
 from argus.search.evaluation.judgement import Judgement
-from argus.search.events import Asked, Asks, Ended, Event, Judged, Proposed, Reason, Resumed, Started, Update
+from argus.search.events import Asked, Asks, Ended, Event, Judged, LastRound, Proposed, Reason, Resumed, Started, Update
 from argus.search.llm_loop import ModelSession, with_answer
+
+Finals = Callable[[Mapping[str, str]], LastRound]
+"""Times candidates together, given their names and texts."""
 
 
 @frozen
@@ -37,10 +41,16 @@ class Limits:
 
 @frozen
 class ReplayedRun:
-    """State of a run after replaying its events. under_way: names of pending choices, in order."""
+    """State of a run after replaying its events.
+
+    under_way: names of pending choices, in order. settled: whether a last round has timed the best of them together.
+    failed: names of candidates that failed a check in a last round.
+    """
 
     state: State[Any]
     under_way: tuple[str, ...]
+    settled: bool = False
+    failed: frozenset[str] = frozenset()
 
 
 def replay_events(events: Sequence[Event], planner: Planner, situation: Situation, seed: int) -> ReplayedRun:
@@ -50,6 +60,7 @@ def replay_events(events: Sequence[Event], planner: Planner, situation: Situatio
     """
     state = planner.start(situation, seed)
     waiting: list[str] = []
+    settled, failed = False, frozenset[str]()
     for event in events:
         match event:
             case Proposed(name):
@@ -60,11 +71,14 @@ def replay_events(events: Sequence[Event], planner: Planner, situation: Situatio
                     raise _damaged(f"a judgement of `{judgement.name}`, which it did not propose")
                 waiting.remove(judgement.name)
                 state = planner.learn(state, observation(_open_choice(state, judgement.name), judgement))
+                settled = False
+            case LastRound():
+                settled, failed = not event.missing, failed | set(event.wrong)
             case Asked():
                 state = with_kernels_as_options(with_answer(state, event))
             case Started() | Resumed() | Ended():
                 pass
-    return ReplayedRun(state, tuple(waiting))
+    return ReplayedRun(state, tuple(waiting), settled, failed)
 
 
 def _open_choice(state: State[Any], name: str) -> Choice:
@@ -94,6 +108,8 @@ class Search:
 
     record: writes an event to the journal. asking: the model session of the planner `llm`. may_leave: context of
     interruptible waits. clock: seconds, for the limits; begun: start of the time limit, if before `go`.
+    last_round: times the best candidates together at the end. failed: those that failed a check in an earlier one.
+    settled: whether an earlier one has timed the best of all candidates so far.
     question: to the model, on its way.
     """
 
@@ -106,6 +122,9 @@ class Search:
     may_leave: Callable[[], AbstractContextManager[None]] = nullcontext
     clock: Callable[[], float] = time.monotonic
     begun: float | None = None
+    last_round: Finals | None = None
+    failed: frozenset[str] = frozenset()
+    settled: bool = False
     _flying: deque[tuple[Choice, Future[Judgement]]] = field(factory=deque[tuple[Choice, "Future[Judgement]"]])
     question: PendingQuestion | None = field(default=None, init=False)
     _asked_at: float = field(default=0.0, init=False)
@@ -148,7 +167,22 @@ class Search:
             dropped = self.asking.abandoned(self.question)
             self.state = with_answer(self.state, dropped)
             yield self._told(dropped)
+        if self.last_round is not None and not self.settled and reason != "interrupted":
+            try:
+                yield from self._finals(self.last_round)
+            except KeyboardInterrupt:
+                reason = "interrupted"
         yield self._told(Ended(reason))
+
+    def _finals(self, measure: Finals) -> Iterator[Event]:
+        """Time the best candidates together, if there are several."""
+        times = {each.choice.name: each.microseconds for each in self.state.situation.tried if each.microseconds}
+        names = finalists({name: time for name, time in times.items() if name not in self.failed})
+        if len(names) > 1:
+            texts = {each.choice.name: each.choice.text for each in self.state.situation.tried}
+            with self.may_leave():
+                found = measure({name: texts[name] for name in names})
+            yield self._told(found)
 
     def _told(self, event: Event) -> Event:
         self.record(event)
@@ -208,6 +242,7 @@ class Search:
         if judgement is None:
             return None
         self._flying.popleft()
+        self.settled = False
         event = self._told(Judged(judgement))
         self.state = self.planner.learn(self.state, observation(choice, judgement))
         return event

@@ -32,13 +32,16 @@ from argus.runtime.gpu.find import visible_gpus
 from argus.search.bandit_prior import feature_priors, recorded_beyond_features
 from argus.search.designs.space import situation
 from argus.search.earlier_runs import earlier_runs, with_earlier_runs
-from argus.search.evaluation.evaluators import DaskCluster, Evaluator, InProcess
-from argus.search.evaluation.gate import Tools, evaluate
+from argus.search.evaluation.checked_reports import Rejected
+from argus.search.evaluation.evaluators import CANDIDATE_SECONDS, DaskCluster, Evaluator, InProcess
+from argus.search.evaluation.finals import FinalsTask
+from argus.search.evaluation.gate import Tools, evaluate, prove_and_build
 from argus.search.evaluation.gpu import Gpu
+from argus.search.evaluation.gpu_bench import Job, job_of
 from argus.search.evaluation.judgement import Judgement
 from argus.search.evaluation.prediction import predict_built, predict_time
 from argus.search.evaluation.processes import WorkerProcesses
-from argus.search.events import Ended, Event, Judged, Proposed, Reason, Resumed, Started, Update
+from argus.search.events import Ended, Event, Judged, LastRound, Proposed, Reason, Resumed, Started, Update, best_of
 from argus.search.interrupts import Interrupts
 from argus.search.journal import Journal
 from argus.search.llm_client import Client, connect
@@ -54,8 +57,6 @@ from argus.verifier.api import build, verify
 PlannerName = Literal["bandit", "llm", "random", "exhaustive", "tpe"]
 _LEARNING = ("bandit", "llm")
 """Planners that begin with what earlier runs have found."""
-CANDIDATE_SECONDS = 300.0
-"""Timeout of one candidate's evaluation in seconds."""
 _PACKAGES = ("attrs", "z3-solver", "cvc5", "ziglang", "nvidia-cuda-nvrtc")
 
 
@@ -74,6 +75,17 @@ class GateTask:
             # What is to be launched is proved here and now, without answers from disk.
             tools = evolve(tools, device=_gpu(), verify=verify)
         return evaluate(problem_of(self.problem, self.target), name, tools, text)
+
+    def prepare(self, name: str, text: str) -> Job | str:
+        """A candidate that is ready to be timed, proved and built here and now, or why it is rejected."""
+        asked, tools = problem_of(self.problem, self.target), evolve(_tools(), verify=verify, folder=self._folder(name))
+        try:
+            kernel, artifact = prove_and_build(asked, name, tools, text)
+        except Rejected as stopped:
+            return stopped.why
+        assert isinstance(kernel, Kernel)
+        assert isinstance(artifact, Artifact)
+        return job_of(asked, kernel, artifact.description)
 
     def _folder(self, name: str) -> Path | None:
         return None if self.folder is None else self.folder / name
@@ -132,6 +144,7 @@ class SearchResult:
     """Result of a run. best: None if no candidate passed. reason: why it ended. seed: of the planner.
 
     text: source of the best candidate if a model wrote it. spent: on model questions; None without a model.
+    last_round: the best candidates timed together; None with predicted times or fewer than two near the best.
     """
 
     problem: Problem
@@ -143,6 +156,7 @@ class SearchResult:
     seed: int = 0
     text: str = ""
     spent: Spent | None = None
+    last_round: LastRound | None = None
 
     def __str__(self) -> str:
         """The best candidate and its time, how many were judged, and why the run ended."""
@@ -246,6 +260,11 @@ def optimize(
                 search = Search(
                     planner, evaluator, settings.limits, before.state, record, asking, held.may_leave, begun=begun
                 )
+                if settings.gpu and not settings.scheduler:
+                    search.last_round = FinalsTask(
+                        GateTask(first.problem, first.target, gpu=True, folder=settings.kept).prepare
+                    )
+                    search.settled, search.failed = before.settled, before.failed
                 opening = _resumed(before.state) if events else first
                 if events:
                     record(opening)
@@ -257,23 +276,24 @@ def optimize(
                 for event in search.go(before.under_way):
                     tell(event)
                     reason = event.reason if isinstance(event, Ended) else reason
-                every = tuple(each.judgement for each in journal.events(name) if isinstance(each, Judged))
-                return _found(asked, name, path, every, reason, first.seed, search.state)
+                return _found(asked, name, path, journal.events(name), reason, first.seed, search.state)
 
 
 def _found(
     problem: Problem,
     name: str,
     path: Path,
-    every: tuple[Judgement, ...],
+    events: Sequence[Event],
     reason: Reason,
     seed: int,
     state: State[Any],
 ) -> SearchResult:
-    best = best_of(every)
+    best = best_of(events)
+    every = tuple(each.judgement for each in events if isinstance(each, Judged))
+    last = next((each for each in reversed(events) if isinstance(each, LastRound)), None)
     tried = {each.choice.name: each.choice.text for each in state.situation.tried}
     text = "" if best is None else tried.get(best.name, "")
-    return SearchResult(problem, name, path, best, every, reason, seed, text, _spent(state))
+    return SearchResult(problem, name, path, best, every, reason, seed, text, _spent(state), last)
 
 
 def _spent(state: State[Any]) -> Spent | None:
@@ -345,15 +365,6 @@ def _resumed(reached: State[Any]) -> Resumed:
     techniques = () if best is None else tuple(map(str, best.choice.steps))
     microseconds = None if best is None else best.microseconds
     return Resumed(len(reached.situation.tried), microseconds, techniques, spent.tokens, spent.dollars)
-
-
-def best_of(every: Sequence[Judgement]) -> Judgement | None:
-    """The fastest judgement; the first of equals."""
-    return min(
-        (each for each in every if each.microseconds is not None),
-        key=lambda each: each.microseconds or 0.0,
-        default=None,
-    )
 
 
 def evaluator_of(judging: GateTask, settings: Settings, planner: str) -> Evaluator:

@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 from argus.policy.bounds import Bounds
-from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Update
+from argus.search.events import Asked, Asks, Ended, Judged, LastRound, Proposed, Resumed, Started, Update
 from argus.search.loop import Limits
 
 _WIDEST, _NARROWEST = 40, 8
@@ -65,6 +65,8 @@ class Bar:
                 self.asks = (model, self.clock())
             case Asked():
                 self.asks = None
+            case LastRound():
+                pass
             case Ended():
                 self.ended = True
             case _:

@@ -10,7 +10,7 @@ from attrs import define, field
 from argus.policy.bounds import Bounds
 from argus.policy.llm.budget import DEFAULT_LIMITS, Limits, Spent
 from argus.search.evaluation.judgement import Judgement
-from argus.search.events import Asked, Asks, Ended, Judged, Proposed, Resumed, Started, Update
+from argus.search.events import Asked, Asks, Ended, Judged, LastRound, Proposed, Resumed, Started, Update
 from argus.search.problems.problem import display_name
 from argus.search.run import SearchResult
 
@@ -58,6 +58,8 @@ class SearchLog:
                 yield from self._judged(judgement)
             case Asked():
                 yield self._asked(event)
+            case LastRound():
+                yield from last_round_lines(event)
             case Ended(reason):
                 yield f"ended: {reason}"
             case Asks():
@@ -101,6 +103,18 @@ class SearchLog:
             budget(self.tokens, self.dollars, self.model),
         ]
         return "; ".join(parts)
+
+
+def last_round_lines(event: LastRound) -> Iterator[str]:
+    """The standings of the last round, one a line, with the time over that of the best."""
+    if event.missing:
+        yield f"last round: not measured: {event.missing}"
+        return
+    yield f"last round: {len(event.standings)} candidates, {event.rounds} interleaved rounds"
+    for each in event.standings:
+        times = ", ".join(f"{regime} {time:.1f} us" for regime, time in each.medians.items())
+        apart = "" if each.place in ("best", "wrong") else f", {each.low - 1:+.2%} to {each.high - 1:+.2%}"
+        yield f"  {each.name}: {each.place}{apart}{f': {each.why}' if each.why else ''}{f'; {times}' if times else ''}"
 
 
 def bound_summary(bounds: Bounds, microseconds: float) -> str:

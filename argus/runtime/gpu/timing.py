@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from attrs import frozen
 
@@ -39,6 +40,14 @@ REGIMES = (SUSTAINED, DUTY_CYCLED)
 _MOST_CALLS = 500
 _LAUNCH = 30e-6
 """Upper bound in seconds on the host time of one call of the slowest candidate."""
+
+
+class Watch(Protocol):
+    """Times calls."""
+
+    def milliseconds(self, call: Call, calls: int = 1) -> float:
+        """The mean time of back-to-back calls, without launch overhead."""
+        ...
 
 
 @frozen
@@ -79,22 +88,32 @@ class Times:
         return [theirs / ours for ours, theirs in zip(self.rounds[name], self.rounds[peer], strict=True)]
 
 
-def time_interleaved(watch: Stopwatch, calls: Mapping[str, Call], regime: Regime, rounds: int) -> Times:
-    """Time all candidates in each of `rounds` rounds; each round starts with the next candidate."""
+def time_interleaved(
+    watch: Watch,
+    calls: Mapping[str, Call],
+    regime: Regime,
+    rounds: int,
+    sleep: Callable[[float], object] | None = None,
+) -> Times:
+    """Time all candidates in each of `rounds` rounds; each round starts with the next candidate.
+
+    sleep: idles for some seconds; `time.sleep` for None.
+    """
+    idle = time.sleep if sleep is None else sleep
     names = list(calls)
     bursts = {name: _burst(watch, calls[name], regime) for name in names}
     found: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds):
         first = number % len(names)
         for name in (*names[first:], *names[:first]):
-            time.sleep(regime.pause)
+            idle(regime.pause)
             for _ in range(regime.lead * bursts[name] if regime.burst else 1):
                 calls[name]()
             found[name].append(watch.milliseconds(calls[name], bursts[name]))
     return Times(regime, found)
 
 
-def _burst(watch: Stopwatch, call: Call, regime: Regime) -> int:
+def _burst(watch: Watch, call: Call, regime: Regime) -> int:
     """How many calls fill the regime's burst, measured after a warm-up."""
     watch.milliseconds(call, 2)
     once = watch.milliseconds(call, 3)

@@ -17,7 +17,7 @@ from argus.search.bench_harness.verdict import Caught, Check, Passed, Verdict
 T = TypeVar("T")
 _LENGTHENED: tuple[Check, ...] = ("clocks", "linear")
 """Checks that a disturbance of the machine may fail."""
-_LEAST_PRODUCTS = 1 << 28
+TIMED_PRODUCTS = 1 << 28
 """Most multiply-adds of the output check of one timed call, unless the plan has fewer."""
 
 
@@ -124,7 +124,7 @@ class OperandSets:
         return {order[-1], order[int(self.session.draws.generator().integers(0, len(order)))]}
 
     def _wrong(self, left: Mapping[int, After], cases: Mapping[int, Case]) -> Caught | None:
-        most = min(self.session.plan.most_products, _LEAST_PRODUCTS)
+        most = min(self.session.plan.most_products, TIMED_PRODUCTS)
         for place, after in left.items():
             if (
                 caught := self.session.check_outputs(after, self.placed[place], cases[place], "timed", most)

@@ -21,6 +21,8 @@ from argus.search.evaluation.judgement import Judgement
 
 Judge = Callable[[str, str], Judgement]
 """Evaluates a candidate, given its name and source text (or an empty text); picklable for other processes."""
+CANDIDATE_SECONDS = 300.0
+"""Timeout of one candidate's evaluation in seconds."""
 MEMORY = 16 << 30
 """Memory limit of a worker process in bytes."""
 _MOST_MESSAGE = 300

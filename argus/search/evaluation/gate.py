@@ -109,7 +109,18 @@ def evaluate(
     return passage.judgement
 
 
-def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tools: Tools) -> None:
+def prove_and_build(
+    problem: Problem, name: str, tools: Tools, text: str = ""
+) -> tuple[Traced, Artifact | BuiltProgram]:
+    """The kernel of a candidate and its code, after all stages that need no GPU. Raises Rejected, and as `evaluate`."""
+    return _proved_and_built(
+        _Progress(Judgement(name, "timed", "parse"), time.perf_counter), problem, name, text, tools
+    )
+
+
+def _proved_and_built(
+    passage: _Progress, problem: Problem, name: str, text: str, tools: Tools
+) -> tuple[Traced, Artifact | BuiltProgram]:
     with passage.through("parse"), _candidate_faults("ill-formed", "E0", "E1", "E2", "E5", "E903", "E907", "E94"):
         kernel = trace_candidate(text, problem) if text else problem.kernel(name)
         if not admits(kernel, problem.sizes):
@@ -127,7 +138,11 @@ def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tool
         if found:
             raise Rejected("wrong", found)
     with passage.through("compile"), _candidate_faults("not compiled", "E304", "E307", "E5"):
-        artifact = tools.build(kernel, tools.folder)
+        return kernel, tools.build(kernel, tools.folder)
+
+
+def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tools: Tools) -> None:
+    kernel, artifact = _proved_and_built(passage, problem, name, text, tools)
     passage.judgement = evolve(passage.judgement, resources=resources_of(artifact), place=str(artifact.description))
     if tools.device is None:
         with passage.through("timing"):

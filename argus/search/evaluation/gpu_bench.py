@@ -13,6 +13,7 @@ from attrs import Factory, field, frozen
 
 from argus.core.ir import Kernel
 from argus.core.serde import read, write
+from argus.policy.last_round import Batch
 from argus.runtime.gpu.device import Device, Memory
 from argus.runtime.gpu.driver import GpuDriver
 from argus.runtime.gpu.launch import LoadedKernel, load
@@ -20,6 +21,7 @@ from argus.runtime.gpu_lock import GpuLock
 from argus.search.bench_harness.bench import Bytes, Call, Candidate, Operand
 from argus.search.bench_harness.examine import check_results, measure
 from argus.search.bench_harness.files import KernelOfFile
+from argus.search.bench_harness.interleaved import bind_finalists
 from argus.search.bench_harness.products import Product
 from argus.search.bench_harness.session import session
 from argus.search.bench_harness.subject import Subject
@@ -200,3 +202,13 @@ def time_job(job: Job) -> Generator[str, None, Verdict]:
     kernel = load(Path(job.path), card.driver)
     with session(card, job.plan, subject) as opened:
         return (yield from measure(opened, job.candidate(kernel)))
+
+
+def time_jobs(jobs: Mapping[str, Job], names: tuple[str, ...]) -> Generator[str, None, Batch]:
+    """Time the named kernels of one problem interleaved. Raises ArgusError: E405 to E409, E903."""
+    yield "the finalists"
+    card, first = GpuBench(the_device()), jobs[names[0]]
+    with session(card, first.plan, first.subject()) as opened:
+        bound = {name: jobs[name].candidate(load(Path(jobs[name].path), card.driver)) for name in names}
+        finalists = yield from bind_finalists(opened, bound)
+        return (yield from finalists.batch(names, time.sleep))

@@ -11,10 +11,11 @@ import pytest
 from argus.core.diagnostic import ArgusError
 from argus.runtime.gpu.find import open_gpu
 from argus.runtime.gpu.launch import load
+from argus.search.bench_harness import interleaved
 from argus.search.bench_harness.examine import run_to_end
 from argus.search.bench_harness.verdict import Caught, Passed, Verdict
 from argus.search.evaluation import gpu_bench
-from argus.search.evaluation.gpu_bench import GpuBench, Job, check_job, time_job
+from argus.search.evaluation.gpu_bench import GpuBench, Job, check_job, time_job, time_jobs
 from argus.search.problems.problem import Gemm
 from argus.search.tuning import measure
 from tests.runtime.fake_driver import Clocked
@@ -103,3 +104,21 @@ def test_a_launch_is_on_the_stream_that_is_asked_for(fake: Clocked, tmp_path: Pa
     held = [gpu_bench.Operand(bench.allocate(2 * 64), (8, 8)) for _ in range(3)]
     gpu_bench.bind_kernel(load(Path(written(tmp_path, "one")), bench.driver), gpu_bench.PRODUCT, stream=7)(*held)()
     assert fake.launches[0][8] == 7
+
+
+def test_finalists_are_timed_in_both_regimes(fake: Clocked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interleaved, "BATCH", 2)
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    jobs = {name: Job(PROBLEM, written(tmp_path, name), seed=3) for name in ("one", "two")}
+    batch = run_to_end(time_jobs(jobs, ("two", "one")))
+
+    assert batch.wrong == {}
+    assert {regime: list(by_name) for regime, by_name in batch.times.items()} == {
+        "sustained": ["two", "one"],
+        "duty-cycled": ["two", "one"],
+    }
+    for by_name in batch.times.values():
+        assert [time for each in by_name.values() for time in each] == pytest.approx([TOOK] * 4)
+    fake.computes = last_row_forgotten
+    assert list(run_to_end(time_jobs(jobs, ("one", "two"))).wrong) == ["one", "two"]

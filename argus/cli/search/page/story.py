@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 
 from argus.core.diagnostic import InternalError
 from argus.search.evaluation.judgement import STAGES, Judgement, Stage
-from argus.search.events import Asked, Ended, Event, Judged, Proposed, Resumed, Started
+from argus.search.events import Asked, Ended, Event, Judged, LastRound, Proposed, Resumed, Started, best_of
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Problem, display_name, problem_of
 
@@ -41,7 +41,7 @@ class Story:
     """A run.
 
     ended: the reason; empty while the run continues, or if it was cut off. asked: calls of a language model, with
-    their tokens and dollars.
+    their tokens and dollars. best: of the last round, else the fastest candidate.
     """
 
     run: str
@@ -51,6 +51,7 @@ class Story:
     ended: str = ""
     resumed: int = 0
     asked: tuple[int, int, float] = (0, 0, 0.0)
+    best: Candidate | None = None
 
     @property
     def name(self) -> str:
@@ -66,11 +67,6 @@ class Story:
     def passed(self) -> tuple[Candidate, ...]:
         return tuple(each for each in self.candidates if each.microseconds is not None)
 
-    @property
-    def best(self) -> Candidate | None:
-        """The fastest candidate; the first one of equals."""
-        return min(self.passed, key=lambda each: each.microseconds or 0.0, default=None)
-
 
 def story_of(run: str, events: Sequence[Event]) -> Story:
     """The summary of a run's events. Raises ArgusError (E903) for a problem that this version does not know."""
@@ -80,7 +76,8 @@ def story_of(run: str, events: Sequence[Event]) -> Story:
     story = Story(run, first, problem_of(first.problem, first.target), ())
     for event in events:
         story = _after(story, event)
-    return story
+    best = best_of(events)
+    return evolve(story, best=next((each for each in story.candidates if best and each.judgement == best), None))
 
 
 def _after(story: Story, event: Event) -> Story:
@@ -97,6 +94,8 @@ def _after(story: Story, event: Event) -> Story:
             return evolve(story, asked=(calls + 1, all_tokens + tokens, dollars + cost))
         case Resumed():
             return evolve(story, resumed=story.resumed + 1, ended="")
+        case LastRound():
+            return story
         case Ended(reason):
             return evolve(story, ended=reason)
         case _:

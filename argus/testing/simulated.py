@@ -38,20 +38,22 @@ class Stream:
 class Simulated:
     """The device's state. Times are in microseconds.
 
-    memory: by address. now: the host's clock. noise: relative standard deviation of launch times. waits: how long the
-    host waits for a processor before each reading of its clock. taken: sizes of allocations, by address. functions: the
-    bench's measuring functions, by name; a cheating candidate may replace them.
+    memory: by address. now: the host's clock. noise: relative standard deviation of launch times, drawn by generator.
+    waits: how long the host waits for a processor before each reading of its clock. stalls: the same before a launch.
+    taken: sizes of allocations, by address. functions: the bench's measuring functions, by name; a cheating candidate
+    may replace them.
     """
 
     memory: Bytes = field(factory=lambda: np.zeros(64 << 20, np.uint8))
     now: float = 0.0
     noise: float = 0.0
     waits: Callable[[], float] = lambda: 0.0
+    stalls: Callable[[], float] = lambda: 0.0
     main: Stream = field(factory=Stream)
     side: Stream = field(factory=Stream)
     taken: dict[int, int] = field(factory=dict[int, int])
     functions: dict[str, Callable[..., Any]] = field(init=False)
-    _generator: np.random.Generator = field(factory=lambda: np.random.default_rng(5))
+    generator: np.random.Generator = field(factory=lambda: np.random.default_rng(5))
     _top: int = 4096
 
     def __attrs_post_init__(self) -> None:
@@ -75,8 +77,8 @@ class Simulated:
 
     def launch(self, took: float, work: Work, stream: Stream | None = None) -> None:
         """Launch work of the given duration in microseconds; its memory effects appear at its end."""
-        self.now += _LAUNCH
-        took *= 1 + self.noise * float(self._generator.standard_normal())
+        self.now += _LAUNCH + self.stalls()
+        took *= 1 + self.noise * float(self.generator.standard_normal())
         (stream or self.main).launch(self.now, max(0.0, took), work)
 
     # -- interface of the bench ------------------------------------------------------------------------------

@@ -79,17 +79,17 @@ class Plan:
     """Parameters of a test run.
 
     seed: of all random choices; must be secret to the candidate. without: checks to disable, for ablations. seeds:
-    number of unseen shapes. rounds: of timing. tries: most measurements of times that are inconsistent. most_bytes: of
-    a burst's operands. most_calls: of a burst, even. most_products: limit of multiply-adds of a float64 comparison.
-    agreement: relative tolerance between clocks and between bursts. fixed: allowed fixed time of a burst, in
-    microseconds. launch: most host microseconds per launch.
+    number of unseen shapes. rounds: of timing. tries: most measurements of times that are inconsistent or unsteady.
+    most_bytes: of a burst's operands. most_calls: of a burst, even. most_products: limit of multiply-adds of a float64
+    comparison. agreement: relative tolerance between clocks, bursts and rounds. fixed: allowed fixed time of a burst
+    in microseconds. launch: most host microseconds per launch.
     """
 
     seed: int
     without: frozenset[Check] = field(factory=frozenset[Check], converter=frozenset[Check])
     seeds: int = 3
     rounds: int = 5
-    tries: int = 3
+    tries: int = 8
     most_bytes: int = 1 << 30
     most_calls: int = 16
     most_products: int = 1 << 32

@@ -20,6 +20,7 @@ from tests.search.bench_harness import memory_cheats, numeric_cheats, timing_che
 from tests.search.bench_harness.candidates import HONEST, SHAPE, Candidate
 
 PROBLEM = Product(Gemm(*SHAPE, "bf16", "sm_90a"))
+SMALL = Product(Gemm(32, 32, 256, "bf16", "sm_90a"))
 PLAN = Plan(seed=8_128, seeds=2, rounds=3, most_calls=4)
 SEEDS = (8_128, 496, 28)
 
@@ -83,9 +84,9 @@ def judged(kind: type[Candidate], plan: Plan, pace: float = HONEST, noise: float
     return examine(kind(device, pace), PROBLEM, SimulatedBench(device), plan)
 
 
-def timed(kind: type[Candidate], waits: Callable[[], float], plan: Plan) -> Verdict:
+def timed(kind: type[Candidate], waits: Callable[[], float], plan: Plan, problem: Product = PROBLEM) -> Verdict:
     device = Simulated(waits=waits)
-    with session(SimulatedBench(device), plan, PROBLEM) as opened:
+    with session(SimulatedBench(device), plan, problem) as opened:
         return run_to_end(measure(opened, kind(device, HONEST)))
 
 
@@ -138,10 +139,48 @@ def test_inconsistent_times_are_measured_again() -> None:
     def waits() -> Callable[[], float]:
         return partial(next, chain((1000.0 * number for number in range(24)), repeat(0.0)))
 
-    once = timed(Candidate, waits(), evolve(PLAN, tries=1))
+    once = timed(Candidate, waits(), evolve(PLAN, tries=1), SMALL)
     assert isinstance(once, Caught)
     assert once.check == "clocks"
-    assert isinstance(timed(Candidate, waits(), PLAN), Passed)
+    assert isinstance(timed(Candidate, waits(), PLAN, SMALL), Passed)
+
+
+def timed_beside_stalls(stalls: Callable[[], float], plan: Plan) -> Verdict:
+    """A small candidate near the lower bound, whose launches are late."""
+    device = Simulated(stalls=stalls)
+    with session(SimulatedBench(device), plan, SMALL) as opened:
+        return run_to_end(measure(opened, Candidate(device, 1.05)))
+
+
+def test_a_time_that_a_late_launch_shortens_is_measured_again() -> None:
+    """In the first try, the second launch of each short burst is late: twice the calls seem to take little more."""
+
+    def stalls() -> Callable[[], float]:
+        late = (92.0 if number % 12 == 1 else 0.0 for number in range(48))
+        return partial(next, chain(late, repeat(0.0)))
+
+    once = timed_beside_stalls(stalls(), evolve(PLAN, tries=1))
+    assert isinstance(once, Caught)
+    assert once.check == "physics"
+    found = timed_beside_stalls(stalls(), PLAN)
+    assert isinstance(found, Passed), str(found)
+    assert found.microseconds == pytest.approx(1.05 * SimulatedBench(Simulated()).least(SMALL), rel=0.001)
+
+
+def test_a_time_that_late_launches_lengthen_is_measured_again() -> None:
+    """In the first try, a launch of the long bursts of two rounds is late."""
+
+    def stalls() -> Callable[[], float]:
+        late = (900.0 if number in (17, 29) else 0.0 for number in range(48))
+        return partial(next, chain(late, repeat(0.0)))
+
+    least = SimulatedBench(Simulated()).least(SMALL)
+    once = timed_beside_stalls(stalls(), evolve(PLAN, tries=1))
+    assert isinstance(once, Passed), str(once)
+    assert once.microseconds > 2 * least
+    found = timed_beside_stalls(stalls(), PLAN)
+    assert isinstance(found, Passed), str(found)
+    assert found.microseconds == pytest.approx(1.05 * least, rel=0.001)
 
 
 @pytest.mark.share(64, among="search: bench harness: cheats")

@@ -42,6 +42,7 @@ def bench() -> None:
         "doctor": LazyCommand("argus.cli.doctor", "doctor", "Show what is installed, what is missing, how to fix it."),
         "kb": LazyCommand("argus.cli.kb", "knowledge", "List, show, check and mine optimisation techniques."),
         "layout": LazyCommand("argus.cli.layout", "layout", "Draw layouts in CuTe's notation."),
+        "man": LazyCommand("argus.cli.man", "man", "Print the manual page."),
         "mcp": LazyCommand("argus.cli.mcp", "mcp", "Serve Argus to an agent over stdio (Model Context Protocol)."),
         "optimize": LazyCommand(
             "argus.cli.optimize", "optimize_command", "Search for the fastest proved design of a problem."

@@ -1,8 +1,4 @@
-"""Runs a command and reports its errors. Each command returns an exit code and a JSON document.
-
-Exit codes: 0 proved, or correct; 1 refuted, or wrong; 2 unknown, vacuous, or an output without an assertion; 3 usage
-error, bad input or an ill-formed program; 4 a bug in Argus; 130 interrupted; 141 broken pipe.
-"""
+"""Runs a command and reports its errors. Each command returns an exit code of `EXIT_CODES` and a JSON document."""
 
 from __future__ import annotations
 

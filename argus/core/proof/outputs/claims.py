@@ -118,12 +118,15 @@ def assertion_obligations(flow: ValueFlow, proofs: Proofs, *, masked: bool) -> I
                 masks |= each.invariant == "I25"
                 yield evolve(each, asserted=True)
     if masked and has_masks(flow.timeline.kernel) and not masks:
-        what, reason = (
-            "the masked sum has asserted coverage",
-            "no `assert_covers` is about a sum of masked exponentials",
+        yield Obligation(
+            "I25",
+            "what a mask leaves out is claimed",
+            flow.timeline.kernel.body[0],
+            algebra.FALSE,
+            unknown="elements are masked by their coordinates, and neither a formula nor `assert_covers` says which",
+            instead="claim the stored elements by `assert_equals(Y, lambda i, j: where(j < n, ..., ...))`, or the "
+            "range of a masked sum by `assert_covers`",
         )
-        first = flow.timeline.kernel.body[0]
-        yield Obligation("I25", what, first, algebra.FALSE, unknown=reason)
     yield from _own_rows_obligations(flow.timeline.kernel)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 from attrs import evolve
@@ -12,8 +13,10 @@ from argus.policy.knowledge import load_techniques, parse_technique
 from argus.policy.technique import Lineage, Technique
 from argus.search.designs.ablation import Table, ablation_pairs, estimate_effect, representative_rows
 from argus.search.techniques import TRANSFORMATIONS
+from benchmarks.conditions import table as conditions_table
 from benchmarks.lineage import RESULTS, measured_tables
 
+ROOT = Path(__file__).parents[2]
 BASE = load_techniques()
 MEASURED = [each for each in BASE if each.effect.basis == "time"]
 
@@ -59,3 +62,12 @@ def test_what_is_measured_is_not_modelled(technique: Technique) -> None:
 @pytest.mark.parametrize("technique", BASE, ids=lambda each: each.name)
 def test_an_effect_has_experiments_or_is_open(technique: Technique) -> None:
     assert bool(technique.lineage) == (technique.effect != estimate_effect([]))
+
+
+@pytest.mark.nightly
+def test_the_page_has_the_conditions_that_are_learnt() -> None:
+    page = (ROOT / "docs" / "knowledge.md").read_text(encoding="utf-8").splitlines()
+    learnt = [line for line in conditions_table([]) if "always" not in line]
+
+    assert len(learnt) > 2
+    assert [line for line in learnt if line not in page] == []

@@ -30,6 +30,7 @@ from argus.policy.llm.texts import truncated
 from argus.policy.llm.view import Rejection, View
 from argus.policy.partial_reward import partial_reward
 from argus.policy.planner import Choice, Observation, RankedChoice
+from argus.policy.practice import Practice
 from argus.policy.technique import Technique
 
 _INDEX, _RELATED, _OPTIONS, _TRIED, _LESSONS, _EARLIER, _LEGEND = 7_000, 6_000, 7_000, 4_000, 4_000, 3_000, 3_000
@@ -37,6 +38,7 @@ _INDEX, _RELATED, _OPTIONS, _TRIED, _LESSONS, _EARLIER, _LEGEND = 7_000, 6_000, 
 _BEST, _LAST, _REFUSED, _ONE_REFUSED, _REFERENCE = 12_000, 5_000, 12_000, 3_500, 4_000
 """Byte budgets: text of the best and the last kernel, refusals, each of their parts, the problem's reference."""
 _EXAMPLES = 9_000
+_PRACTICES = 6_000
 _CLAIMS = 2_000
 _NAMES = 2_000
 _KNOBS = 5_000
@@ -66,7 +68,9 @@ class PlannerRole:
         designs = (*(each.choice for each in situation.tried), *situation.options)
         family = tuple(each for each in designs if not each.text)
         knobs = as_lines(({"kind": kind, "knobs": values} for kind, values in _spaces(family)), _KNOBS)
-        return f"{problem_text(asked)}\n\nThe designs, by kind, and the values of knobs:\n{knobs}"
+        tried = practice_index(asked.view.practices)
+        told = f"\n\nWhat was tried on this family, with recorded ratios of speed:\n{tried}" if tried else ""
+        return f"{problem_text(asked)}{told}\n\nThe designs, by kind, and the values of knobs:\n{knobs}"
 
     def now(self, asked: Question) -> str:
         state, ranking, view = asked.state, asked.ranking, asked.view
@@ -107,6 +111,21 @@ def technique_index(techniques: tuple[Technique, ...], target: str) -> str:
         if target in each.targets
     )
     return "\n".join(first_that_fit(lines, _INDEX)) or "none is known"
+
+
+def practice_index(practices: tuple[Practice, ...]) -> str:
+    """Practices with when they gain and when they lost; empty if there are none."""
+    return "\n".join(first_that_fit(map(_practice, practices), _PRACTICES))
+
+
+def _practice(each: Practice) -> str:
+    ratios = [row.ratio for row in each.experiments]
+    found = f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else "a conjecture"
+    needs = ", ".join(each.invariants) or "nothing"
+    return (
+        f"- {each.name} ({found}; must be proved: {needs}): {each.intent}\n"
+        f"  Gains: {each.applies}\n  Lost: {each.loses}"
+    )
 
 
 def problem_text(asked: Question) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from argus.policy.planner import Outcome
+from argus.policy.practice import Practice
 from argus.policy.technique import Technique
 
 
@@ -56,7 +57,7 @@ class View:
 
     problem: its name without folders; reference: its specification, with shapes. earlier: lessons of other runs.
     folders: directories of this machine, which are cut from every text that is sent. examples: shipped kernels, of
-    which the nearest to the problem is shown.
+    which the nearest to the problem is shown. practices: of the problem's family.
     """
 
     best: Shown | None = None
@@ -68,3 +69,4 @@ class View:
     earlier: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
+    practices: tuple[Practice, ...] = ()

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from typing import assert_never
 
+from argus.policy.knowledge import load_practices
 from argus.policy.llm.view import View
 from argus.policy.planner import Choice
+from argus.policy.practice import Practice
 from argus.report.sources import read_source
 from argus.runtime.sandbox.user_reference import REFERENCE
 from argus.search.problems.families.problem import FamilyProblem
@@ -104,4 +106,13 @@ def problem_view(problem: Problem, earlier: tuple[str, ...] = ()) -> View:
         earlier=earlier,
         folders=local_folders(problem),
         examples=shipped_kernels(),
+        practices=practices_of(problem),
     )
+
+
+def practices_of(problem: Problem) -> tuple[Practice, ...]:
+    """What the knowledge base tells of the problem's family; none of products, which have techniques, and of files."""
+    if not isinstance(problem, FamilyProblem):
+        return ()
+    family = str(problem).partition(":")[0]
+    return tuple(each for each in load_practices() if each.family == family and problem.target in each.targets)

@@ -20,6 +20,7 @@ from argus.policy.llm.settings import Settings
 from argus.policy.llm.tasks import Plan, Task
 from argus.policy.llm.view import Rejection, Shown, View
 from argus.policy.planner import Choice, State, Step
+from argus.policy.practice import Experiment, Practice
 from argus.policy.technique import Effect, Technique
 from argus.search.llm_client import ROLES
 from argus.verifier.loader import load
@@ -39,6 +40,17 @@ TECHNIQUE = Technique(
     "An empty wave.",
     (),
     "A tile of twice the columns feeds the tensor cores.",
+)
+PRACTICE = Practice(
+    "thin",
+    "Thin rows",
+    "rows",
+    "Few elements a thread.",
+    ("sm_90a",),
+    ("I39",),
+    "Short rows.",
+    "Long ones.",
+    (Experiment("c", "r", "s", 1.25), Experiment("c", "r", "s", 0.8)),
 )
 REFUSED = Rejection("d001", "refuted", '{"code": "I5"}', "first\nsecond", ("error[I5]: read too early",))
 BEST = Shown(
@@ -89,6 +101,17 @@ def test_a_technique_of_another_target_is_not_shown() -> None:
     assert "elsewhere" not in " ".join(shown)
 
 
+def test_practices_are_shown_with_what_they_gave_and_where_they_lost() -> None:
+    guess = evolve(PRACTICE, name="guess", experiments=(), conjecture=True)
+    _, problem, _ = texts(asked(start(), View(practices=(PRACTICE, guess))))
+    _, bare, _ = texts(asked(start(), View()))
+
+    assert "- thin (0.80 to 1.25; must be proved: I39): Few elements a thread." in problem
+    assert "  Gains: Short rows.\n  Lost: Long ones." in problem
+    assert "- guess (a conjecture; must be proved: I39)" in problem
+    assert "What was tried on this family" not in bare
+
+
 @pytest.mark.share(2)
 def test_a_request_is_bounded_whatever_is_shown() -> None:
     huge = tuple(
@@ -107,6 +130,7 @@ def test_a_request_is_bounded_whatever_is_shown() -> None:
     view = View(
         kernel, evolve(kernel, name="other"), rejections, techniques, "p" * 9999, "r" * 99999, ("e" * 300,) * 99
     )
+    view = evolve(view, practices=(evolve(PRACTICE, loses="l" * 1000),) * 99)
     fields = asked(state, view, ("ü" * 400,) * 30)
 
     assert sum(len(each.encode("utf-8")) for each in texts(fields)) + len(json.dumps(fields["tools"])) < MOST_BYTES

@@ -12,7 +12,7 @@ from argus.policy.llm.view import View
 from argus.search.designs.space import situation
 from argus.search.problems.problem import problem_of
 from argus.search.problems.shipped_kernels import shipped_kernels
-from argus.search.problems.texts import kernel_text, local_folders, reference_text, shown_name
+from argus.search.problems.texts import kernel_text, local_folders, practices_of, reference_text, shown_name
 
 JOURNEYS = Path(__file__).parents[2] / "corpus" / "journeys"
 ROWS = problem_of(str(JOURNEYS / "rows" / "start.py"), "sm_90a", "R=64,N=64")
@@ -51,3 +51,13 @@ def test_the_nearest_shipped_kernel_is_retrieved(reference: str, target: str, na
     assert (f"`{name}`" in found) == bool(name)
     assert ("A shipped kernel" in found) == bool(name)
     assert len(found.encode()) < 9_200
+
+
+def test_a_family_is_shown_its_practices() -> None:
+    rows = practices_of(problem_of("rows:softmax:8192x4096:bf16", "sm_90a"))
+    attention = practices_of(problem_of("attention:4x16x4096x128:bf16:causal", "sm_90a"))
+
+    assert {each.family for each in rows} == {"rows"}
+    assert "attention-two-stages" in {each.name for each in attention}
+    assert all("sm_90a" in each.targets for each in attention)
+    assert practices_of(problem_of("gemm:64x64x64", "sm_90a")) == ()

@@ -87,7 +87,7 @@ def _checks(opened: Session, candidate: Candidate) -> Iterator[tuple[str, CheckS
             yield f"the sizes {other.at}", _unless_declined(opened, candidate, other, "shapes")
     if plan.has("adversarial"):
         for name, hostile in subject.adversarial(draws, None if plan.has("shapes") else sizes).items():
-            yield name, _prefixed(_unless_declined(opened, candidate, hostile, "adversarial"), name)
+            yield name, _prefixed(_at_own_sizes(opened, candidate, hostile, name), name)
 
 
 def _prefixed(look: CheckSteps, name: str) -> CheckSteps:
@@ -103,6 +103,17 @@ def _unless_declined(opened: Session, candidate: Candidate, case: Case, check: C
         if problem.diagnostic.code != "E405":
             raise
         return None
+
+
+def _at_own_sizes(opened: Session, candidate: Candidate, case: Case, name: str) -> CheckSteps:
+    """As `_check_call` of adversarial contents; at the problem's own sizes if the candidate refuses others (E405)."""
+    try:
+        return (yield from _check_call(opened, candidate, opened.place(case.sizes), case, "adversarial"))
+    except ArgusError as problem:
+        if problem.diagnostic.code != "E405" or case.sizes == opened.subject.sizes:
+            raise
+    own = opened.subject.adversarial(opened.draws, opened.subject.sizes)[name]
+    return (yield from _check_call(opened, candidate, opened.place(own.sizes), own, "adversarial"))
 
 
 def _check_call(opened: Session, candidate: Candidate, placed: Placed, case: Case, check: Check) -> CheckSteps:

@@ -34,12 +34,11 @@ from argus.search.bench_harness.outputs import (
 )
 from argus.search.bench_harness.subject import CheckScope, Mismatch, Tensor
 from argus.search.problems.references import NO_CONSTANTS, check_types, tolerance
+from argus.search.problems.traced import MOST_INTERPRETED, interpretable
 from argus.search.problems.workload import shape_of
 from argus.verifier.api import interpret
 from argus.verifier.reference import F32_ROUNDING, Contraction, claimed_contraction
 
-MOST_INTERPRETED = 1 << 22
-"""Largest product of all sizes at which the interpreter is run as well."""
 SLOWEST = 4.0
 """Most seconds per call of the reference at the problem's sizes; it is called about forty times."""
 _SLACK = 1.5
@@ -178,7 +177,7 @@ class KernelOfFile:
         if self.product is not None:
             ((name, exact),) = expected.items()
             return check_precision(found[name].astype(np.float64), exact, types[name], self.product.depth(case.arrays))
-        if prod(case.sizes.values()) > MOST_INTERPRETED or all(each.size < LEAST_SAMPLES for each in expected.values()):
+        if not interpretable(self.kernel, case.sizes) or all(each.size < LEAST_SAMPLES for each in expected.values()):
             return None
         interpreted, depth = self._interpreted(case), max(case.sizes.values(), default=1)
         for name, exact in expected.items():
@@ -194,7 +193,7 @@ class KernelOfFile:
 
         On normal numbers the interpreter has already been compared with the reference.
         """
-        if prod(case.sizes.values()) > MOST_INTERPRETED:
+        if not interpretable(self.kernel, case.sizes):
             return False
         made = self._interpreted(case)
         quiet = CheckScope(numbers=True, precision=False, most_products=MOST_INTERPRETED)

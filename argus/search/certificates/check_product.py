@@ -78,6 +78,9 @@ class Product:
         if isinstance(fresh, Check):
             yield fresh
             return
+        if not fresh:
+            yield unchecked("fresh inputs", "no sizes that the kernel admits are small enough for the interpreter")
+            return
         wrong = [each for each in (*known, *fresh) if each.outside]
         shapes = ", ".join("x".join(map(str, each.shape)) for each in wrong or fresh)
         said_of = f"{shapes}, seeds {', '.join(map(str, seeds))}"

@@ -26,7 +26,7 @@ from argus.policy.planner import Outcome
 from argus.search.bench_harness.verdict import Caught, Passed, Verdict
 from argus.search.evaluation.checked_reports import Rejected, check_report, check_written
 from argus.search.evaluation.judgement import Judgement, Stage
-from argus.search.evaluation.numerics import disagreement
+from argus.search.evaluation.numerics import disagreement, too_large
 from argus.search.evaluation.reward import Predict, resources_of
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.llm_kernels import trace_candidate
@@ -134,9 +134,12 @@ def _proved_and_built(
         else:
             check_report(tools.verify(kernel))
     with passage.through("interpreter"):
-        found = disagreement(problem, kernel)
-        if found:
-            raise Rejected("wrong", found)
+        if not too_large(problem, kernel):
+            found = disagreement(problem, kernel)
+            if found:
+                raise Rejected("wrong", found)
+        elif tools.device is None:
+            raise Rejected("unknown", "no sizes that it admits are small enough for the interpreter: it needs a GPU")
     with passage.through("compile"), _candidate_faults("not compiled", "E304", "E307", "E5"):
         return kernel, tools.build(kernel, tools.folder)
 

@@ -8,14 +8,13 @@ from typing import assert_never
 import numpy as np
 from ml_dtypes import bfloat16
 
-from argus.core.index_text import show
 from argus.core.ir import Kernel
 from argus.interp.search.search import assumed, holds
 from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
 from argus.search.problems.references import find_difference
-from argus.search.problems.traced import Traced
+from argus.search.problems.traced import Traced, interpretable
 from argus.verifier.api import interpret
 from argus.verifier.reference import Comparison, bound_of_sums, compare, rounding_of
 
@@ -44,15 +43,29 @@ def admissible(kernel: Kernel, extents: Sequence[tuple[int, int, int]]) -> tuple
     return tuple(each for each in extents if holds(kernel, condition, dict(zip("MNK", each, strict=True))))
 
 
+def too_large(problem: Problem, kernel: Traced) -> bool:
+    """Whether the kernel admits no sizes that are small enough for the interpreter, as they are constants."""
+    if isinstance(problem, Gemm):
+        assert isinstance(kernel, Kernel)
+        return not _shapes(problem, kernel, SEEDS[0])
+    return not kernel.sizes and not interpretable(kernel, {})
+
+
+def _shapes(problem: Gemm, kernel: Kernel, seed: int) -> tuple[tuple[int, int, int], ...]:
+    """Shapes to run: small ones, or the problem's own for a kernel that admits no others, if it is small enough."""
+    own = (problem.m, problem.n, problem.k)
+    return small_shapes(kernel, seed) or (admissible(kernel, (own,)) if interpretable(kernel, problem.sizes) else ())
+
+
 def disagreement(problem: Problem, kernel: Traced) -> str:
     """Describe where the interpreter differs from the float64 reference by more than rounding; empty if nowhere.
 
-    Raises ArgusError (E903) for an unusable reference of the user.
+    Nothing is run of a kernel that is `too_large`. Raises ArgusError (E903) for an unusable reference of the user.
     """
     match problem:
         case Gemm():
             assert isinstance(kernel, Kernel)
-            return _product_disagreement(kernel)
+            return _product_disagreement(problem, kernel)
         case FamilyProblem():
             return find_difference(problem.reference, kernel, SEEDS, problem.constants)
         case KernelFile():
@@ -61,12 +74,9 @@ def disagreement(problem: Problem, kernel: Traced) -> str:
             assert_never(problem)
 
 
-def _product_disagreement(kernel: Kernel) -> str:
+def _product_disagreement(problem: Gemm, kernel: Kernel) -> str:
     for seed in SEEDS:
-        chosen = small_shapes(kernel, seed)
-        if not chosen:
-            return f"no small extents satisfy `{show(assumed(kernel))}`, so it could not be run"
-        for shape in chosen:
+        for shape in _shapes(problem, kernel, seed):
             found = compare_product(kernel, shape, seed)
             if not found.right:
                 extents = "x".join(map(str, shape))

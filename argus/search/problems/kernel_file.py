@@ -29,7 +29,7 @@ from argus.verifier.suggest import with_suggested
 
 DEPTH = 2
 """Largest number of techniques applied to one kernel."""
-_NAME = re.compile(r"file:([0-9a-f]{16}):([\w=,]+):(.+)")
+_NAME = re.compile(r"file:([0-9a-f]{16}):([\w=,]*):(.+)")
 _SIZE = re.compile(r"(\w+)=([1-9]\d{0,11})")
 
 
@@ -126,7 +126,9 @@ def is_journal_name(text: str) -> bool:
 def short_name(text: str) -> str | None:
     """The name of a file's problem for display, without digest and folder; None for another one."""
     found = _NAME.fullmatch(text)
-    return f"{Path(found[3]).name} at {found[2]}" if found is not None else None
+    if found is None:
+        return None
+    return f"{Path(found[3]).name} at {found[2]}" if found[2] else Path(found[3]).name
 
 
 def problem_from_journal(text: str, target: str) -> KernelFile:
@@ -143,7 +145,7 @@ def problem_from_journal(text: str, target: str) -> KernelFile:
 
 
 def file_problem(what: str, sizes: str, target: str) -> KernelFile:
-    """The problem of FILE or FILE:KERNEL at sizes such as "M=4096,N=4096,K=4096".
+    """The problem of FILE or FILE:KERNEL at sizes such as "M=4096,N=4096,K=4096"; none if all sizes are constants.
 
     target: selects kernels if the file has some for several targets.
 
@@ -200,6 +202,10 @@ def extents_of(text: str, kernel: Kernel) -> tuple[tuple[str, int], ...]:
     """The sizes of a kernel from a text such as "M=4096,N=4096". Raises ArgusError (E903)."""
     wanted = [size.name for size in kernel.sizes]
     advice = f"give every size of `{kernel.name}`: --sizes {','.join(f'{name}=4096' for name in wanted)}"
+    if not wanted:
+        if text:
+            _refuse(f"`{kernel.name}` has no sizes, found --sizes {text}", "leave --sizes out")
+        return ()
     if not text:
         _refuse(f"sizes are missing: `{kernel.name}` has {', '.join(wanted)}", advice)
     found: dict[str, int] = {}

@@ -14,7 +14,7 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import DType
 from argus.runtime.sandbox.user_reference import REFERENCE, Exact, Oracle, call_reference, reference_outputs
-from argus.search.problems.traced import Traced, read_names, shape_at, small_sizes
+from argus.search.problems.traced import Traced, interpretable, read_names, shape_at, small_sizes
 from argus.verifier.api import interpret
 from argus.verifier.reference import F32_ROUNDING, INTERPRETED, Comparison, compare
 
@@ -91,6 +91,8 @@ def random_trials(
     check_types(kernel)
     read = read_names(kernel)
     for seed in seeds:
+        if not kernel.sizes and not interpretable(kernel, {}):
+            return
         known = list(islice(small_sizes(kernel), _OF_THE_FIRST))
         chosen = np.random.default_rng(seed).permutation(len(known))[:_SIZES]
         for sizes in (known[int(number)] for number in chosen):

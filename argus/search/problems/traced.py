@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import prod
 from typing import cast
 
 from argus.core.check.reads import written_tensors
@@ -15,6 +16,10 @@ from argus.interp.memory.loading import inputs
 from argus.interp.search.search import assumed, holds, sizes_in_order, work
 
 Traced = Kernel | Program
+MOST_INTERPRETED = 1 << 22
+"""Largest product of all sizes at which the interpreter is run as well."""
+MOST_STEPS = 1 << 11
+"""Most blocks times loop trips of a kernel of constant sizes that is run in the interpreter."""
 
 
 def kernels_of(traced: Traced) -> tuple[Kernel, ...]:
@@ -46,6 +51,13 @@ def small_sizes(traced: Traced) -> Iterator[dict[str, int]]:
     names = {symbol.name for symbol in traced.sizes}
     fine = [each for each in found.values() if set(each) == names and all(holds(k, assumed(k), each) for k in kernels)]
     yield from sorted(fine, key=lambda each: (sum(work(k, each)[0] for k in kernels), sum(each.values())))
+
+
+def interpretable(traced: Traced, sizes: Mapping[str, int]) -> bool:
+    """Whether a run in the interpreter at these sizes takes seconds: few products, or few steps for constant sizes."""
+    if traced.sizes:
+        return prod(sizes.values()) <= MOST_INTERPRETED
+    return sum(work(each, {})[0] for each in kernels_of(traced)) <= MOST_STEPS
 
 
 def read_names(traced: Traced) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from attrs import evolve
 
+from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.search.bench_harness.bench import Call, Operand
 from argus.search.bench_harness.examine import examine, measure, run_to_end
 from argus.search.bench_harness.products import Product
 from argus.search.bench_harness.session import session
@@ -120,6 +122,30 @@ def test_an_honest_candidate_passes(pace: float, noise: float) -> None:
         found = judged(Candidate, Plan(seed, seeds=2, rounds=5, most_calls=4), pace, noise)
         assert isinstance(found, Passed), str(found)
         assert found.microseconds == pytest.approx(pace * least, rel=0.001 + 2 * noise)
+
+
+class OnlyOwnSizes(Candidate):
+    """Declines all sizes but the problem's."""
+
+    def __call__(self, a: Operand, b: Operand, c: Operand) -> Call:
+        if (*a.shape, b.shape[0]) != (32, 256, 32):
+            raise ArgusError(Diagnostic("E405", "error", "other sizes"))
+        return super().__call__(a, b, c)
+
+
+class OnlyOwnSizesAndNormalNumbers(OnlyOwnSizes, numeric_cheats.NormalNumbersExpected):
+    """The same, with right results for normal numbers only."""
+
+
+def test_a_candidate_that_declines_other_sizes_is_examined_at_its_own() -> None:
+    found: list[Verdict] = []
+    for kind in (OnlyOwnSizes, OnlyOwnSizesAndNormalNumbers):
+        device = Simulated()
+        found.append(examine(kind(device, HONEST), SMALL, SimulatedBench(device), PLAN))
+
+    assert isinstance(found[0], Passed), str(found[0])
+    assert isinstance(found[1], Caught)
+    assert found[1].check == "adversarial"
 
 
 LEAST = SimulatedBench(Simulated()).least(PROBLEM)

@@ -42,6 +42,21 @@ DESIGNS = {"gfx942": "matmul+loop-unrolling", "sm_90a": "gemm"}
 WORK = '\n\ndef work(M, N, K):\n    return {"flops": {"bf16": 2 * M * N * K}, "reads": 2 * (M + N) * K}\n'
 
 
+def test_the_name_of_a_users_file_makes_no_difference_to_its_kernel(tmp_path: Path) -> None:
+    """A delivery holds the file under a name of its own, and emitted sources name the file in comments."""
+    path = kernel_file(tmp_path)
+    renamed = path.rename(tmp_path / "mine.py")
+    shutil.copy(renamed, path)
+    found = [problem_of(str(each), "gfx942", SIZES) for each in (path, renamed)]
+    here, there = (each.kernel("matmul") for each in found if isinstance(each, KernelFile))
+    other = problem_of(str(path), "gfx942", SIZES)
+    assert isinstance(other, KernelFile)
+
+    assert claims.emit_sources(here) != claims.emit_sources(there)
+    assert parts.check_trace(here, there).state == "ok"
+    assert parts.check_trace(here, other.kernel(DESIGNS["gfx942"])).state == "FAILED"
+
+
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("deliveries")

@@ -1,7 +1,8 @@
 """Order of accumulation (`assert_order`): the contributions of a product precede those of every later product.
 
 Within a loop it is enough to compare consecutive products, since a range of contributions is never of negative length;
-between segments of the program every pair is compared, since a loop between them may run zero iterations.
+between segments of the program every pair is compared, since a loop between them may run zero iterations. A claim
+inside a loop is about all products of earlier iterations, so also about those that follow it in the body.
 """
 
 from __future__ import annotations
@@ -116,8 +117,6 @@ def _irregular(accumulator: _Sum, at: Step, of: TagOf) -> str:
         return "an order of part of a register tile"
     if accumulator.written_otherwise():
         return "a tile to which more than products is written"
-    if at.loop is not None:
-        return "an order asserted inside a loop is not supported by the verifier yet"
     for step in _before(accumulator, at):
         terms = accumulator.terms(step)
         if isinstance(terms, str):
@@ -130,8 +129,10 @@ def _irregular(accumulator: _Sum, at: Step, of: TagOf) -> str:
 
 
 def _before(accumulator: _Sum, at: Step) -> Iterator[Step]:
+    """The products that may precede a claim: for one in a loop all of the body, which an earlier iteration has run."""
     for segment in accumulator.flow.timeline.segments[: at.segment + 1]:
-        yield from (step for step in accumulator.products(segment) if step.position < at.position)
+        whole = segment.loop is not None and segment.loop is at.loop
+        yield from (step for step in accumulator.products(segment) if whole or step.position < at.position)
 
 
 def _added(accumulator: _Sum, step: Step, shift: Shift, exists: tuple[Cond, ...]) -> _Added:
@@ -153,9 +154,9 @@ def _within_segments(accumulator: _Sum, at: Step) -> Iterator[tuple[_Added, _Add
         steps, loop = _steps_of(accumulator, segment, at), segment.loop
         facts = () if loop is None else loop.facts
         for one, two in pairwise(steps):
-            yield _added(accumulator, one, {}, facts), _added(accumulator, two, {}, facts)
+            yield _added(accumulator, one, {}, facts), _added(accumulator, two, {}, (*facts, *_returns(at, two, {})))
         if loop is not None and steps:
-            context = (*facts, loop.has_earlier(1))
+            context = (*facts, loop.has_earlier(1), *_returns(at, steps[0], {}))
             yield _added(accumulator, steps[-1], loop.back(1), context), _added(accumulator, steps[0], {}, context)
 
 
@@ -167,8 +168,19 @@ def _between_segments(accumulator: _Sum, at: Step) -> Iterator[tuple[_Added, _Ad
         first = {} if two is None else {two.symbol: two.stmt.start}
         yield (
             _added(accumulator, before[-1], last, _runs(one)),
-            _added(accumulator, after[0], first, _runs(two)),
+            _added(accumulator, after[0], first, (*_runs(two), *_returns(at, after[0], first))),
         )
+
+
+def _returns(at: Step, product: Step, shift: Shift) -> tuple[Cond, ...]:
+    """For a product that follows a claim in the body of its loop: one more iteration comes to the claim.
+
+    shift: selects the product's iteration.
+    """
+    loop = at.loop
+    if loop is None or product.segment != at.segment or product.position < at.position:
+        return ()
+    return tuple(substitute(substitute(fact, loop.back(-1)), shift) for fact in loop.facts)
 
 
 def _runs(loop: Loop | None) -> tuple[Cond, ...]:

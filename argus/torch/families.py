@@ -191,10 +191,15 @@ def candidates(family: Family, form: Canonical, sizes: Mapping[str, int]) -> tup
     if any(each.type.dtype not in STORED for each in form.parameters):
         return ()
     first = () if family.before is None else candidates(family.before, form, sizes)
-    planned = family.plan(form, sizes)
-    configs: tuple[Any, ...] = cast(Any, planned) if isinstance(planned, tuple) else (planned,)
-    found = (*first, *(candidate(family, form, each) for each in configs if each is not None))
+    found = (*first, *(candidate(family, form, each) for each in configurations(family, form, sizes)))
     return tuple(each for each in found if (each.family, each.config) not in NOT_PROVED) or found[-1:]
+
+
+def configurations(family: Family, form: Canonical, sizes: Mapping[str, int]) -> tuple[Any, ...]:
+    """What a family plans for a form at these sizes, the first choice first; none where it has no kernel."""
+    planned = family.plan(form, sizes)
+    each_one: tuple[Any, ...] = cast(Any, planned) if isinstance(planned, tuple) else (planned,)
+    return tuple(each for each in each_one if each is not None)
 
 
 def candidate(family: Family, form: Canonical, config: Any) -> Candidate:  # noqa: ANN401 reason: each family's own

@@ -32,7 +32,7 @@ from argus.nests.text import canonical_text
 from argus.nests.work import multiplies
 from argus.torch.backend import captured
 from argus.torch.compiled import KernelStep, form_of
-from argus.torch.families import FAMILIES, Family, candidate, candidates
+from argus.torch.families import FAMILIES, Family, candidate, candidates, configurations
 from argus.torch.planner import Planner
 from argus.torch.rewrites import Rewrites
 from argus.torch.steps import EagerStep, Tensor
@@ -190,25 +190,22 @@ def _designs(
     """Each template that takes the nests, with the configuration that it is given and those around it."""
     reduces = any(reductions(each.body) for each in step.nests)
     families = [step.family, *(each for each in FAMILIES if each.reduces == reduces and each is not step.family)]
-    count = 0
+    seen: set[str] = set()
     for family in families:
         form = step.form if family is step.family else form_of(step.nests, types, family, {})
         if not _same_parameters(form, step.form):
             continue
-        first = family.plan(form, sizes) if family is step.family else _plan(family, form)
-        if first is None:
-            continue
-        for config in _around(first, form, sizes):
-            if count == _MOST_DESIGNS:
+        own = sizes if family is step.family else {n: int(computed(extent, {})) for n, extent in form.sizes.items()}
+        planned = configurations(family, form, own)
+        for config in (each for first in planned for each in _around(first, form, sizes)):
+            if len(seen) == _MOST_DESIGNS:
                 return
-            count += 1
             name = f"{family.name}_{name_of(config)}"
+            if name in seen:
+                continue
+            seen.add(name)
             knobs = (("kind", family.name), *_fields(config))
             yield name, (partial(_traced, family, form, config), knobs)
-
-
-def _plan(family: Family, form: Canonical) -> Any:  # noqa: ANN401 reason: each family's own
-    return family.plan(form, {name: int(computed(extent, {})) for name, extent in form.sizes.items()})
 
 
 def _same_parameters(one: Canonical, other: Canonical) -> bool:

@@ -71,7 +71,7 @@ def _ready(kernel: TextKernel, target: str, device: int, stream: int, blocks: in
 @cache
 def _loaded(kernel: TextKernel, target: str, device: int) -> tuple[GpuDriver, object]:
     """The driver, and the kernel in the context of a device, which is current afterwards."""
-    driver = find_driver()
+    driver = find_driver(target)
     driver.enter(driver.context_of(device))
     return driver, driver.load(_COMPILED[target](kernel), kernel.symbol, 0).function
 

@@ -6,11 +6,10 @@ from typing import Any, Literal
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel, Program
-from argus.runtime.cuda.driver import find_driver as find_cuda
 from argus.runtime.gpu.device import Device, architecture
 from argus.runtime.gpu.driver import GpuDriver
+from argus.runtime.gpu.find import find_driver
 from argus.runtime.gpu.launch import LoadedKernel, load
-from argus.runtime.hip.driver import find_driver as find_hip
 from argus.runtime.kernel_cache import (
     UNVERIFIED,
     build_cached,
@@ -51,7 +50,7 @@ def load_verified(
 def _driver(about: Any, target: str) -> GpuDriver:  # noqa: ANN401 reason: torch's properties of a device
     """The library that drives a device of torch's, which must run the target's code."""
     found = architecture(about)
-    used = find_hip() if found.startswith("gfx") else find_cuda()
+    used = find_driver(found)
     Device(used, about.name, found, "").check_runs(target)
     return used
 

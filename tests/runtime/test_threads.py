@@ -57,7 +57,7 @@ def test_a_kernel_of_text_makes_its_context_current_in_each_thread(monkeypatch: 
         return b""
 
     compiled: dict[str, Any] = {"sm_90a": of_it}
-    monkeypatch.setattr(text_kernels, "find_driver", lambda: driver)
+    monkeypatch.setattr(text_kernels, "find_driver", lambda _: driver)
     monkeypatch.setattr(text_kernels, "_COMPILED", compiled)
     text_kernels.clear_cache()
     kernel = TextKernel("nothing", lambda _: "", 32)

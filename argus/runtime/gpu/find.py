@@ -14,8 +14,13 @@ VISIBLE = {"CUDA": "CUDA_VISIBLE_DEVICES", "HIP": "HIP_VISIBLE_DEVICES"}
 """The environment variable that names the GPUs a process sees, by driver library."""
 
 
-def find_driver() -> GpuDriver:
-    """The CUDA driver, or else the HIP runtime, whichever sees a GPU. Raises ArgusError (E406) like `find_cuda`."""
+def find_driver(target: str = "") -> GpuDriver:
+    """The library that drives the GPUs of a target; of none: the CUDA driver, or else HIP, whichever sees a GPU.
+
+    target: "gfx942" or "sm_90a": a machine may have GPUs of both makers. Raises ArgusError (E406) like `find_cuda`.
+    """
+    if target:
+        return find_hip() if target.startswith("gfx") else find_cuda()
     try:
         found = find_cuda()
         if found.devices():

@@ -11,6 +11,7 @@ from ml_dtypes import bfloat16
 from argus.core.diagnostic import ArgusError
 from argus.emit.build import build
 from argus.kernels.gemm import gemm
+from argus.runtime.gpu import find
 from argus.runtime.gpu.device import Device
 from argus.runtime.gpu.find import find_gpu, open_gpu, visible_gpus
 from argus.runtime.gpu.launch import load
@@ -121,6 +122,17 @@ def test_the_gpu_is_found_by_the_library_that_the_environment_names(
     with pytest.raises(ArgusError) as refused:
         find_gpu(find_driver()).check_runs("gfx942")
     assert "(gfx950), the kernel is for gfx942" in refused.value.diagnostic.message
+
+
+def test_a_target_of_another_maker_has_the_library_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, library: Path, stub: Stub
+) -> None:
+    assert stub.driver.devices() == 1
+    monkeypatch.setenv(LIBRARY, str(library))
+    cuda = object()
+    monkeypatch.setattr(find, "find_cuda", lambda: cuda)  # a machine with GPUs of both makers
+    assert find.find_driver("sm_90a") is cuda
+    assert find.find_driver("gfx942").api == "HIP"
 
 
 def test_the_runtime_that_the_process_has_loaded_is_used(tmp_path: Path) -> None:

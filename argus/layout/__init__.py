@@ -24,8 +24,10 @@ from argus.core.layout.common import max_common_layout, max_common_vector
 from argus.core.layout.complement import complement
 from argus.core.layout.compose import Tiler, composition
 from argus.core.layout.composed import ComposedLayout, LayoutLike
+from argus.core.layout.division import safe_div, shape_mod
 from argus.core.layout.f2.matrix import BinaryMatrix
 from argus.core.layout.faults import LayoutError
+from argus.core.layout.footprint import Footprint, footprint
 from argus.core.layout.inttuple import (
     Coordinate,
     IntTuple,
@@ -77,6 +79,7 @@ from argus.core.layout.lift import (
     zipped_product,
 )
 from argus.core.layout.notation import parse
+from argus.core.layout.permutation import Permutation
 from argus.core.layout.placing import Condition, Placement, Placing, by_law
 from argus.core.layout.predicates import (
     are_complementary,
@@ -91,9 +94,9 @@ from argus.core.layout.predicates import (
 )
 from argus.core.layout.recast import downcast, recast, upcast
 from argus.core.layout.relation import Relation
-from argus.core.layout.swizzle import Swizzle
+from argus.core.layout.swizzle import Swizzle, make_swizzle
 from argus.core.layout.thread_value.tv import TV
-from argus.core.layout.values import Layout, column_major, make_layout, make_ordered_layout, row_major
+from argus.core.layout.values import Layout, column_major, make_layout, make_layout_like, make_ordered_layout, row_major
 from argus.core.layout.witness import Answer
 from argus.core.memory.banks import Conflict, bank_conflicts, find_swizzle
 from argus.core.memory.coalescing import Segments, coalescing
@@ -143,10 +146,12 @@ __all__ = [
     "Coordinate",
     "Decision",
     "Equality",
+    "Footprint",
     "IntTuple",
     "Layout",
     "LayoutError",
     "LayoutLike",
+    "Permutation",
     "Placement",
     "Placing",
     "Relation",
@@ -187,6 +192,7 @@ __all__ = [
     "flat_divide",
     "flat_product",
     "flatten",
+    "footprint",
     "functionally_equal",
     "grid",
     "group",
@@ -210,7 +216,9 @@ __all__ = [
     "logical_divide",
     "logical_product",
     "make_layout",
+    "make_layout_like",
     "make_ordered_layout",
+    "make_swizzle",
     "max_common_layout",
     "max_common_vector",
     "mode",
@@ -227,8 +235,10 @@ __all__ = [
     "replace",
     "right_inverse",
     "row_major",
+    "safe_div",
     "select",
     "shape_div",
+    "shape_mod",
     "signum",
     "size",
     "slice_",

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from peers import tensor_layouts_names
+from peers import tensor_layouts_analysis, tensor_layouts_names
 
 
 class NotOfferedError(Exception):
-    """A name of theirs that is no part of `argus.layout`: atoms, plots, and what has another form here."""
+    """A name of theirs that is no part of `argus.layout`: plots, and models of memory without a machine."""
 
 
 class _Stub(ModuleType):
@@ -30,18 +31,30 @@ class _Stub(ModuleType):
 
 
 _IMPORTED = ("annotations", "Callable", "Iterator", "Any")
-LACKING = """
-    shape_mod safe_div make_swizzle make_layout_like tile_mma_grid image offset_table footprint contiguity cycles
-    fixed_points order mode_contiguity segment_analysis slice_contiguity coalescing_efficiency per_group_coalescing
-    per_group_bank_conflicts bank_conflicts
+PARTS = ("", ".analysis", ".layouts", ".layout_utils", ".tensor", ".viz")
+ATOMS = ("atoms", "atoms_nv")
+OUT_OF_SCOPE = """
+    tile_mma_grid segment_analysis coalescing_efficiency per_group_coalescing per_group_bank_conflicts bank_conflicts
 """
+"""Names that their tests import with a star; others are found when they are used."""
 
 
-def install() -> None:
-    """Puts modules with these names in place of the package `tensor_layouts`."""
-    adapted = vars(tensor_layouts_names).items()
+def install(tests: Path) -> None:
+    """Puts modules with these names in place of the package `tensor_layouts`.
+
+    tests: their folder. The tables of instructions beside it (`src/tensor_layouts/atoms*.py`) are data for operations
+    of Argus, and are loaded with its layouts; without them, their names are not offered.
+    """
+    adapted = {**vars(tensor_layouts_names), **vars(tensor_layouts_analysis)}.items()
     names = {name: value for name, value in adapted if name[0] != "_" and name not in {"ours", "to_argus", *_IMPORTED}}
-    for part in ("", ".analysis", ".layouts", ".layout_utils", ".tensor", ".atoms_nv", ".viz"):
+    for part in PARTS:
         module = _Stub(f"tensor_layouts{part}")
-        module.__dict__.update(names, **{name: getattr(module, name) for name in LACKING.split()})
+        module.__dict__.update(names, **{name: getattr(module, name) for name in OUT_OF_SCOPE.split()})
         sys.modules[module.__name__] = module
+    for name in ATOMS:
+        module = _Stub(f"tensor_layouts.{name}")
+        module.__dict__["__package__"] = "tensor_layouts"
+        sys.modules[module.__name__] = module
+        source = tests.resolve().parent / "src" / "tensor_layouts" / f"{name}.py"
+        if source.exists():
+            exec(compile(source.read_text(), str(source), "exec"), module.__dict__)  # noqa: S102 reason: as an import

@@ -284,8 +284,8 @@ SAME = """
     append coalesce compatible concat congruent cosize crd2crd crd2idx depth downcast elem_scale flat_divide flatten
     group has_none idx2crd inner_product is_int is_tuple left_inverse logical_divide make_ordered_layout
     max_common_layout max_common_vector mode nullspace prefix_product prepend product_each rank replace
-    right_inverse shape_div size slice_and_offset sort squeeze suffix_product tiled_divide tuple_max unflatten
-    upcast weakly_congruent zipped_divide functionally_equal is_bijective is_contiguous is_injective
+    right_inverse safe_div shape_div shape_mod size slice_and_offset sort squeeze suffix_product tiled_divide
+    tuple_max unflatten upcast weakly_congruent zipped_divide functionally_equal is_bijective is_contiguous is_injective
 """
 PLACED = """
     blocked_product complement flat_product logical_product raked_product tile_to_shape tiled_product zipped_product

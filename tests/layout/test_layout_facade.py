@@ -45,6 +45,13 @@ ANY: list[tuple[str, tuple[object, ...]]] = [
     ("idx2crd", (HERE, (2, 3))),
     ("crd2idx", ((1, 2), HERE)),
     ("Swizzle", (HERE, 0, 3)),
+    ("make_swizzle", (HERE, 4)),
+    ("make_swizzle", (4, HERE)),
+    ("make_layout_like", (HERE,)),
+    ("safe_div", (HERE, 1)),
+    ("safe_div", (4, HERE)),
+    ("shape_mod", (HERE, 1)),
+    ("shape_mod", ((4, 2), HERE)),
 ]
 
 

@@ -85,3 +85,28 @@ class Swizzle:
 
     def __str__(self) -> str:
         return f"Sw<{self.bits},{self.base},{self.shift}>"
+
+
+def make_swizzle(read: int, written: int) -> Swizzle:
+    """The swizzle that XORs the bits of mask `read` into those of `written`, CuTe's make_swizzle<Y, Z>.
+
+    Raises LayoutError (E808) unless the masks are runs of equally many bits that do not overlap.
+    """
+    sources, targets = integer(read, "a mask"), integer(written, "a mask")
+    if sources == targets == 0:
+        return Swizzle(0, 0, 0)
+    if min(sources, targets) > 0:
+        first, last = _lowest_bit(sources), _lowest_bit(targets)
+        bits, base = sources.bit_count(), min(first, last)
+        run = (1 << bits) - 1
+        if (sources, targets) == (run << first, run << last) and abs(first - last) >= bits:
+            return Swizzle(bits, base, first - last)
+    raise LayoutError(
+        "E808",
+        f"the masks {sources:#b} and {targets:#b}: expected two runs of equally many bits that do not overlap",
+        help="give masks such as 0b11000000 and 0b00000110",
+    )
+
+
+def _lowest_bit(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1

@@ -285,6 +285,22 @@ def make_ordered_layout(shape: IntTuple, order: IntTuple | None = None) -> Layou
     return of_tree(whole.shape, strides)
 
 
+def make_layout_like(layout: Layout) -> Layout:
+    """The compact layout of the same shape, whose strides ascend as those of `layout` do, as in CuTe.
+
+    Modes of stride 0 keep it and take no room. Ties go left to right. Raises LayoutError (E801) for no layout.
+    """
+    modes = layout_of(layout).flat_modes
+    strides = [0] * len(modes)
+    below = 1
+    for place in sorted(range(len(modes)), key=lambda place: modes[place][1]):
+        extent, stride = modes[place]
+        if stride != 0:
+            strides[place] = below
+            below *= extent
+    return of_tree(layout.shape, strides)
+
+
 def of_tree(shape: IntTuple, strides: Iterable[int]) -> Layout:
     """The layout of a shape with these strides, one per leaf."""
     rest = iter(strides)

@@ -8,6 +8,7 @@ import pytest
 from argus.core.algebra import sym
 from argus.core.index import Symbol
 from argus.core.layout import ComposedLayout, Layout, LayoutError, Swizzle
+from argus.core.layout.swizzle import make_swizzle
 from argus.core.walk import evaluate
 
 SWIZZLES = [Swizzle(3, 4, 3), Swizzle(2, 0, -3), Swizzle(1, 2, 1), Swizzle(0, 5, 0), Swizzle(0, 0, -2)]
@@ -18,6 +19,24 @@ def test_bits_are_read_from_above_or_below() -> None:
     assert Swizzle(2, 0, -3)(0b00011) == 0b11011
     assert Swizzle(2, 1, 2)(0b11110) == 0b11000
     assert Swizzle(0, 3, 0)(13) == 13
+
+
+@pytest.mark.parametrize("swizzle", [*SWIZZLES[:3], Swizzle(2, 1, 5), Swizzle(1, 0, -1), Swizzle(0, 0, 0)])
+def test_masks_say_which_bits_are_read_and_written(swizzle: Swizzle) -> None:
+    written = swizzle.source >> swizzle.shift if swizzle.shift > 0 else swizzle.source << -swizzle.shift
+
+    assert make_swizzle(swizzle.source, written) == swizzle
+
+
+@pytest.mark.parametrize(
+    ("read", "written"),
+    [(6, 3), (12, 9), (12, 6), (5, 0b101000), (4, 3), (0, 1), (1, 0), (-2, -1), (0b110, 0b110), (0b1010, 0b101)],
+)
+def test_masks_of_no_swizzle_are_refused(read: int, written: int) -> None:
+    with pytest.raises(LayoutError) as refused:
+        make_swizzle(read, written)
+
+    assert refused.value.code == "E808"
 
 
 @pytest.mark.parametrize("swizzle", SWIZZLES)

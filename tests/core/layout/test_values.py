@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from argus.core.layout.faults import LayoutError
-from argus.core.layout.values import Layout, make_layout, make_ordered_layout, row_major
+from argus.core.layout.values import Layout, make_layout, make_layout_like, make_ordered_layout, row_major
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,13 @@ def test_an_order_says_which_mode_is_fastest() -> None:
     assert make_ordered_layout((4, (2, 3)), (2, (0, 1))) == Layout((4, (2, 3)), (6, (1, 2)))
     assert make_ordered_layout((4, 8)) == Layout((4, 8))
     assert row_major((4, 8)) == Layout((4, 8), (8, 1))
+
+
+def test_a_layout_like_another_is_compact_in_the_same_order() -> None:
+    assert make_layout_like(Layout((2, 2, 2, 2), (0, 2, 4, 1))) == Layout((2, 2, 2, 2), (0, 2, 4, 1))
+    assert make_layout_like(Layout((2, 3, 4, 5), (0, 42, 1, 0))) == Layout((2, 3, 4, 5), (0, 4, 1, 0))
+    assert make_layout_like(Layout((64, (8, 8)), (72, (1, 9)))) == Layout((64, (8, 8)), (64, (1, 8)))
+    assert make_layout_like(Layout((4, 2), (5, 5))) == Layout((4, 2), (1, 4))
 
 
 def test_a_table_too_large_is_refused() -> None:

@@ -121,7 +121,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a name of `__all__`, or a subpackage such as `argus.layout`, on first use."""
+    """Import a name of `__all__`, a subpackage such as `argus.layout`, or a name that moved, on first use."""
     home = _HOMES.get(name)
     if home is None:
         try:
@@ -129,7 +129,7 @@ def __getattr__(name: str) -> object:
         except ModuleNotFoundError as problem:
             if problem.name != f"{__name__}.{name}":
                 raise
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        return import_module(f"{__name__}.deprecated").moved(__name__, name)
     found = getattr(import_module(home), name)
     globals()[name] = found
     return found

@@ -5,6 +5,8 @@ See docs/quickstart.md for a first kernel and docs/language.md for the meaning o
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from argus.core.atoms.gfx942 import (
     buffer_load,
     buffer_load_lds,
@@ -150,6 +152,16 @@ from argus.core.ir import File as RegisterFile
 from argus.core.layout import TV, Layout, Swizzle
 from argus.core.target import gfx942, sm_90a
 from argus.core.tiling import TiledMma, WarpgroupMma
+from argus.deprecated import moved
+
+if TYPE_CHECKING:
+    from argus.core.dsl.statements import no_pdl as begin_late
+else:
+
+    def __getattr__(name: str) -> object:
+        """A name that moved, see `argus.deprecated`; hidden from type checkers, which report unknown names."""
+        return moved(__name__, name)
+
 
 __all__ = [
     "TV",
@@ -192,6 +204,7 @@ __all__ = [
     "assume",
     "barrier",
     "before",
+    "begin_late",
     "bf16",
     "block_id",
     "buffer_load",

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
@@ -27,7 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
     try:
-        code = _run_and_report(given)
+        with warnings.catch_warnings():
+            # Python hides this category outside of the main script, which a kernel file is not.
+            warnings.filterwarnings("default", message="`argus", category=DeprecationWarning)
+            code = _run_and_report(given)
         sys.stdout.flush()
     except BrokenPipeError:
         _abandon(sys.stdout)

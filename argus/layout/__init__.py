@@ -15,6 +15,8 @@ Where no layout represents the result of an operation, `LayoutError` says why an
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from argus.core.atoms.registry import thread_values
 from argus.core.layout.coalesce import (
     filter,  # noqa: A004 reason: CuTe's name
@@ -101,6 +103,7 @@ from argus.core.layout.witness import Answer
 from argus.core.memory.banks import Conflict, bank_conflicts, find_swizzle
 from argus.core.memory.coalescing import Segments, coalescing
 from argus.core.memory.lane_accesses import Access
+from argus.deprecated import moved
 from argus.layout.symbolic import (
     Assumptions,
     Claim,
@@ -132,6 +135,13 @@ from argus.layout.trees import (
     with_shape,
 )
 from argus.report.layout_svg import banks, conflicts, grid, swizzled, tv
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """A name that moved, see `argus.deprecated`; hidden from type checkers, which report unknown names."""
+        return moved(__name__, name)
+
 
 __all__ = [
     "TV",

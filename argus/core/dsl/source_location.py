@@ -19,7 +19,8 @@ from attrs import evolve
 from argus.core.span import Frame, Span
 
 _CORE = __file__.rpartition("/dsl/")[0]
-_FACADE = _CORE.rpartition("/")[0] + "/language.py"
+_PACKAGE = _CORE.rpartition("/")[0]
+_FACADES = (f"{_PACKAGE}/language.py", f"{_PACKAGE}/deprecated.py")
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL")
 _LOADS = ("LOAD_FAST", "LOAD_NAME", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW")
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>")
@@ -41,7 +42,7 @@ def is_argus_code(code: CodeType) -> bool:
 
 
 def _is_argus_file(file: str) -> bool:
-    return file.startswith((_CORE, "<attrs")) or file in (_FACADE, contextlib.__file__)
+    return file.startswith((_CORE, "<attrs")) or file in (*_FACADES, contextlib.__file__)
 
 
 def span_of(frame: FrameType | None, root: CodeType | None) -> Span:

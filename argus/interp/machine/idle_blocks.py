@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import islice
 
+import numpy as np
 from attrs import frozen
 
 from argus.core.check.parts import expressions, views
 from argus.core.index import Symbol
 from argus.core.ir import Assert, Assume, Atomic, For, Kernel, Let, Role, Roles, Stmt, Tag, bodies, trips
-from argus.core.walk import evaluate, symbols
+from argus.core.walk import Value, evaluate, symbols
 from argus.interp.state import Launch
 
 _Index = tuple[int, ...]
+_BATCH = 256
+"""Groups whose work is looked up at once."""
 
 
 @frozen
@@ -31,27 +34,29 @@ def without_repeats(launch: Launch, groups: Iterator[list[_Index]]) -> Iterator[
         yield from groups
         return
     seen = False
-    for group in groups:
-        idle = all(_is_idle(launch, loops, index) for index in group)
-        if not (idle and seen):
-            yield group
-        seen = seen or idle
+    while batch := list(islice(groups, _BATCH)):
+        for group, idle in zip(batch, _idle_groups(launch, loops, batch), strict=True):
+            if not (idle and seen):
+                yield group
+            seen = seen or idle
 
 
-def _is_idle(launch: Launch, loops: Sequence[_Loop], index: _Index) -> bool:
+def _idle_groups(launch: Launch, loops: Sequence[_Loop], groups: Sequence[Sequence[_Index]]) -> list[bool]:
+    """For each group whether none of its blocks has work: trip counts are evaluated for all blocks at once."""
     kernel = launch.prepared.kernel
-    here: dict[Symbol, int] = {**launch.sizes, **dict(zip(kernel.blocks, index, strict=True))}
+    indices = np.array([index for group in groups for index in group], np.int64)
+    here: dict[Symbol, Value] = {**launch.sizes}
+    here |= {block: indices[:, axis] for axis, block in enumerate(kernel.blocks)}
+    works = np.zeros(len(indices), np.bool_)
     for loop in loops:
         role, count = loop.role, trips(loop.stmt)
         numbers: tuple[Symbol, ...] = () if role is None else (role.number,)
         if not symbols(count) <= here.keys() | set(numbers):
-            return False
-        agents = (range(role.agents),) if role is not None else ()
-        for values in product(*agents):
-            given: dict[Symbol, int] = {**here, **dict(zip(numbers, values, strict=True))}
-            if int(evaluate(count, given)) > 0:
-                return False
-    return True
+            return [False] * len(groups)
+        for number in range(1 if role is None else role.agents):
+            works |= np.asarray(evaluate(count, {**here, **dict.fromkeys(numbers, number)})) > 0
+    ends = np.cumsum([len(group) for group in groups])
+    return [not part.any() for part in np.split(works, ends[:-1])]
 
 
 def _tile_loops(kernel: Kernel) -> tuple[_Loop, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import cache, partial
@@ -374,7 +375,11 @@ def evaluator_of(judging: GateTask, settings: Settings, planner: str) -> Evaluat
     workers = max(1, settings.workers) if planner == "llm" else settings.workers
     if not workers:
         return InProcess(judging)
-    return WorkerProcesses(judging, workers, CANDIDATE_SECONDS, visible_gpus() if judging.gpu else ())
+    if not judging.gpu:
+        return WorkerProcesses(judging, workers, CANDIDATE_SECONDS)
+    # Outputs of a GPU are compared with large products: each worker gets its share of the processors.
+    share = max(1, (os.cpu_count() or 1) // workers)
+    return WorkerProcesses(judging, workers, CANDIDATE_SECONDS, visible_gpus(), blas_threads=share)
 
 
 def _versions() -> dict[str, str]:

@@ -22,9 +22,16 @@ _PATIENCE = 5.0
 """Seconds to wait for a killed process to end; one that is blocked in a driver may not."""
 
 
+_BLAS = "OPENBLAS_NUM_THREADS"
+"""Read by NumPy's BLAS when it is loaded."""
+
+
 @contextmanager
-def without_main_module() -> Generator[None]:
+def without_main_module(blas_threads: int | None = None) -> Generator[None]:
     """Processes spawned within the block do not run the main file, and start with SIGINT blocked.
+
+    blas_threads: most threads of one of their matrix products, unless the environment says; None: as in this process.
+    Threads wait for each other in a loop, which takes more processor time than the products of an instruction's tile.
 
     Daemonic processes, such as Dask workers, may spawn here too. `multiprocessing` forbids it since their children
     could outlive them; children that call `set_up_child` do not.
@@ -36,9 +43,14 @@ def without_main_module() -> Generator[None]:
         masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         config = cast("dict[str, Any]", getattr(current_process(), "_config", {}))
         daemon = config.pop("daemon", None)
+        limited = blas_threads is not None and _BLAS not in os.environ
+        if limited:
+            os.environ[_BLAS] = str(blas_threads)
         try:
             yield
         finally:
+            if limited:
+                os.environ.pop(_BLAS, None)
             if daemon is not None:
                 config["daemon"] = daemon
             signal.pthread_sigmask(signal.SIG_SETMASK, masked)

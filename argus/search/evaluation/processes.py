@@ -54,8 +54,8 @@ class WorkerProcesses:
     """Evaluates in local worker processes, isolated from each other: a hang or crash affects one candidate only.
 
     devices: GPUs, assigned round-robin; if empty, workers see the same as this process. seconds: timeout of one
-    candidate. memory: limit of a worker in bytes. `result` raises ArgusError (E905) if a worker dies before it is
-    initialised.
+    candidate. memory: limit of a worker in bytes. blas_threads: of a matrix product in a worker. `result` raises
+    ArgusError (E905) if a worker dies before it is initialised.
     """
 
     judge: Judge
@@ -63,12 +63,13 @@ class WorkerProcesses:
     seconds: float
     devices: Sequence[str] = ()
     memory: int = MEMORY
+    blas_threads: int = 1
     _lanes: dict[int, _Worker] = field(factory=dict[int, _Worker], init=False)
     _places: dict[Future[Judgement], int] = field(factory=dict[Future[Judgement], int], init=False)
 
     def submit(self, name: str, text: str = "") -> Future[Judgement]:
         place = min(range(self.workers), key=self._flying)
-        with without_main_module():
+        with without_main_module(self.blas_threads):
             try:
                 future = self._lane(place).pool.submit(self.judge, name, text)
             except BrokenExecutor:  # it died while idle

@@ -33,6 +33,8 @@ def judge(name: str, text: str = "") -> Judgement:
                 assert gpu.call(adding, 2, 3) == 5
         case "fills":
             bytearray(1 << 33)
+        case "multiplies":
+            return Judgement(name, "timed", "timing", why=os.environ.get("OPENBLAS_NUM_THREADS", ""))
         case _:
             pass
     device = os.environ.get("CUDA_VISIBLE_DEVICES", "")
@@ -217,6 +219,21 @@ def test_workers_get_gpus_round_robin() -> None:
 
     assert len(seen) == 3
     assert sorted(device for _, device in seen) == ["4", "4", "7"]
+
+
+@pytest.mark.parametrize(("here", "there"), [(None, "1"), ("3", "3")])
+def test_a_product_in_a_worker_takes_one_thread_unless_the_environment_says(
+    here: str | None, there: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    if here is not None:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", here)
+    pool = WorkerProcesses(judge, 1, seconds=15.0)
+    told = _told(pool, "multiplies", pool.submit("multiplies"))
+    pool.close()
+
+    assert told.why == there
+    assert os.environ.get("OPENBLAS_NUM_THREADS") == here
 
 
 def test_what_is_no_fault_of_a_candidate_is_raised() -> None:

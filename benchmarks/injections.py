@@ -29,6 +29,7 @@ from argus.policy.planner import Observation
 from argus.policy.technique import Effect, Technique
 from argus.search import llm_client
 from argus.search.designs.space import situation
+from argus.search.evaluation.gate_task import GateTask
 from argus.search.evaluation.judgement import Judgement
 from argus.search.events import Asked, Judged, Proposed, Started
 from argus.search.llm_loop import ModelSession, with_answer
@@ -36,7 +37,6 @@ from argus.search.loop import observation
 from argus.search.policy_memory import lessons_of
 from argus.search.problems.problem import problem_of
 from argus.search.problems.texts import kernel_text, problem_view
-from argus.search.run import GateTask
 from argus.testing.messages import Answer, Endpoint, call
 from argus.testing.messages import Asked as Request
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from argus.policy.last_round import Standing
+from argus.runtime.gpu.timing import SUSTAINED
 from argus.search.evaluation.judgement import Judgement, Reward
 
 Reason = Literal[
@@ -94,6 +95,12 @@ class LastRound:
         return next((each.name for each in self.standings if each.place == "best"), "")
 
     @property
+    def times(self) -> dict[str, float]:
+        """By name the median time of a call in microseconds: of calls back to back, as the gate times them."""
+        regime = SUSTAINED.name
+        return {each.name: each.medians[regime] for each in self.standings if regime in each.medians}
+
+    @property
     def wrong(self) -> tuple[str, ...]:
         """Names of the candidates that failed a check."""
         return tuple(each.name for each in self.standings if each.place == "wrong")
@@ -123,8 +130,24 @@ Update = Event | Asks
 def best_of(events: Iterable[Event]) -> Judgement | None:
     """The best candidate of a run: of its last round, or a later one that is faster, else the fastest; first of equals.
 
-    A candidate that failed a check in a last round is none.
+    A candidate that failed a check in a last round is none. The time of one that a last round has measured is the
+    median there; of others there is a single measurement.
     """
+    events = tuple(events)
+    best, times = _best_by_single_times(events), settled_times(events)
+    return best if best is None else evolve(best, microseconds=times.get(best.name, best.microseconds))
+
+
+def settled_times(events: Iterable[Event]) -> dict[str, float]:
+    """Median times in microseconds of the candidates that last rounds have measured, of the latest one for each."""
+    found: dict[str, float] = {}
+    for event in events:
+        if isinstance(event, LastRound):
+            found |= event.times
+    return found
+
+
+def _best_by_single_times(events: Iterable[Event]) -> Judgement | None:
     best: Judgement | None = None
     passed: dict[str, Judgement] = {}
     for event in events:

@@ -108,7 +108,8 @@ class Search:
 
     record: writes an event to the journal. asking: the model session of the planner `llm`. may_leave: context of
     interruptible waits. clock: seconds, for the limits; begun: start of the time limit, if before `go`.
-    last_round: times the best candidates together at the end. failed: those that failed a check in an earlier one.
+    last_round: times the best candidates together at the end, and `usual` with them, the design used without a search,
+    if it has passed. failed: those that failed a check in an earlier one.
     settled: whether an earlier one has timed the best of all candidates so far.
     question: to the model, on its way.
     """
@@ -123,6 +124,7 @@ class Search:
     clock: Callable[[], float] = time.monotonic
     begun: float | None = None
     last_round: Finals | None = None
+    usual: str = ""
     failed: frozenset[str] = frozenset()
     settled: bool = False
     _flying: deque[tuple[Choice, Future[Judgement]]] = field(factory=deque[tuple[Choice, "Future[Judgement]"]])
@@ -175,11 +177,14 @@ class Search:
         yield self._told(Ended(reason))
 
     def _finals(self, measure: Finals) -> Iterator[Event]:
-        """Time the best candidates together, if there are several."""
-        times = {each.choice.name: each.microseconds for each in self.state.situation.tried if each.microseconds}
-        names = finalists({name: time for name, time in times.items() if name not in self.failed})
-        if len(names) > 1:
-            texts = {each.choice.name: each.choice.text for each in self.state.situation.tried}
+        """Time the best candidates together. A single one is timed, too: its one measurement may be a lucky one."""
+        tried = self.state.situation.tried
+        times = {each.choice.name: each.microseconds for each in tried if each.microseconds}
+        right = {name: time for name, time in times.items() if name not in self.failed}
+        names = finalists(right)
+        names = (*names, self.usual) if self.usual in right.keys() - set(names) else names
+        if names:
+            texts = {each.choice.name: each.choice.text for each in tried}
             with self.may_leave():
                 found = measure({name: texts[name] for name in names})
             yield self._told(found)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from functools import cache, partial
+from functools import partial
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
@@ -13,13 +13,9 @@ from time import monotonic
 from typing import Any, Literal
 
 import platformdirs
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.ir import Kernel
-from argus.core.verdict import ProgramReport, Report
-from argus.emit.artifact import Artifact
-from argus.emit.build_program import BuiltProgram, build_program
 from argus.policy.bandit import CONFIDENT, Bandit
 from argus.policy.baselines import Exhaustive, Random
 from argus.policy.knowledge import load_techniques
@@ -32,17 +28,26 @@ from argus.policy.tpe import Tpe
 from argus.runtime.gpu.find import visible_gpus
 from argus.search.bandit_prior import feature_priors, recorded_beyond_features
 from argus.search.designs.space import situation
+from argus.search.designs.usual import usual_design
 from argus.search.earlier_runs import earlier_runs, with_earlier_runs
-from argus.search.evaluation.checked_reports import Rejected
 from argus.search.evaluation.evaluators import CANDIDATE_SECONDS, DaskCluster, Evaluator, InProcess
 from argus.search.evaluation.finals import FinalsTask
-from argus.search.evaluation.gate import Tools, evaluate, prove_and_build
-from argus.search.evaluation.gpu import Gpu
-from argus.search.evaluation.gpu_bench import Job, job_of
+from argus.search.evaluation.gate_task import GateTask
 from argus.search.evaluation.judgement import Judgement
-from argus.search.evaluation.prediction import predict_built, predict_time
 from argus.search.evaluation.processes import WorkerProcesses
-from argus.search.events import Ended, Event, Judged, LastRound, Proposed, Reason, Resumed, Started, Update, best_of
+from argus.search.events import (
+    Ended,
+    Event,
+    Judged,
+    LastRound,
+    Proposed,
+    Reason,
+    Resumed,
+    Started,
+    Update,
+    best_of,
+    settled_times,
+)
 from argus.search.interrupts import Interrupts
 from argus.search.journal import Journal
 from argus.search.llm_client import Client, connect
@@ -51,71 +56,11 @@ from argus.search.loop import Limits, Search, replay_events
 from argus.search.policy_memory import earlier_lessons
 from argus.search.problems.problem import Problem, problem_of
 from argus.search.problems.texts import kernel_text, problem_view, shown_name
-from argus.search.problems.traced import Traced
-from argus.solvers.cache import Cache
-from argus.verifier.api import build, verify
 
 PlannerName = Literal["bandit", "llm", "random", "exhaustive", "tpe"]
 _LEARNING = ("bandit", "llm")
 """Planners that begin with what earlier runs have found."""
 _PACKAGES = ("attrs", "z3-solver", "cvc5", "ziglang", "nvidia-cuda-nvrtc")
-
-
-@frozen
-class GateTask:
-    """The gate for a problem as a picklable function for workers. gpu: whether times are measured."""
-
-    problem: str
-    target: str
-    gpu: bool = False
-    folder: Path | None = None
-
-    def __call__(self, name: str, text: str = "") -> Judgement:
-        tools = evolve(_tools(), folder=self._folder(name))
-        if self.gpu:
-            # What is to be launched is proved here and now, without answers from disk.
-            tools = evolve(tools, device=_gpu(), verify=verify)
-        return evaluate(problem_of(self.problem, self.target), name, tools, text)
-
-    def prepare(self, name: str, text: str) -> Job | str:
-        """A candidate that is ready to be timed, proved and built here and now, or why it is rejected."""
-        asked, tools = problem_of(self.problem, self.target), evolve(_tools(), verify=verify, folder=self._folder(name))
-        try:
-            kernel, artifact = prove_and_build(asked, name, tools, text)
-        except Rejected as stopped:
-            return stopped.why
-        assert isinstance(kernel, Kernel)
-        assert isinstance(artifact, Artifact)
-        return job_of(asked, kernel, artifact.description)
-
-    def _folder(self, name: str) -> Path | None:
-        return None if self.folder is None else self.folder / name
-
-
-@cache
-def _tools() -> Tools:
-    return Tools(
-        _verified,
-        _built,
-        predict_time,
-        predict_built=predict_built,
-    )
-
-
-def _verified(traced: Traced) -> Report | ProgramReport:
-    return verify(traced, cache=Cache())
-
-
-def _built(traced: Traced, folder: Path | None) -> Artifact | BuiltProgram:
-    if isinstance(traced, Kernel):
-        return build(traced, directory=folder)
-    place = folder or platformdirs.user_cache_path("argus") / "programs" / traced.name
-    return build_program(traced, place)
-
-
-@cache
-def _gpu() -> Gpu:
-    return Gpu()
 
 
 @frozen
@@ -145,7 +90,8 @@ class SearchResult:
     """Result of a run. best: None if no candidate passed. reason: why it ended. seed: of the planner.
 
     text: source of the best candidate if a model wrote it. spent: on model questions; None without a model.
-    last_round: the best candidates timed together; None with predicted times or fewer than two near the best.
+    last_round: the best candidates timed together; None with predicted times. settled: by name the median times of
+    those that last rounds have measured.
     """
 
     problem: Problem
@@ -158,6 +104,7 @@ class SearchResult:
     text: str = ""
     spent: Spent | None = None
     last_round: LastRound | None = None
+    settled: Mapping[str, float] = field(factory=dict[str, float])
 
     def __str__(self) -> str:
         """The best candidate and its time, how many were judged, and why the run ended."""
@@ -266,6 +213,7 @@ def optimize(
                         GateTask(first.problem, first.target, gpu=True, folder=settings.kept).prepare
                     )
                     search.settled, search.failed = before.settled, before.failed
+                    search.usual, _ = usual_design(asked)
                 opening = _resumed(before.state) if events else first
                 if events:
                     record(opening)
@@ -294,7 +242,9 @@ def _found(
     last = next((each for each in reversed(events) if isinstance(each, LastRound)), None)
     tried = {each.choice.name: each.choice.text for each in state.situation.tried}
     text = "" if best is None else tried.get(best.name, "")
-    return SearchResult(problem, name, path, best, every, reason, seed, text, _spent(state), last)
+    return SearchResult(
+        problem, name, path, best, every, reason, seed, text, _spent(state), last, settled_times(events)
+    )
 
 
 def _spent(state: State[Any]) -> Spent | None:

@@ -8,14 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from argus.cli import certify
 from argus.cli.main import main
 from argus.cli.search.page.page import page
-from argus.cli.search.page.record import check_report
+from argus.cli.search.page.record import check_report, events_text
 from argus.cli.search.page.story import story_of
+from argus.policy.last_round import Standing
 from argus.search.certificates.certificate import open_certificate
 from argus.search.certificates.check_result import Check
+from argus.search.events import LastRound, best_of
 from argus.search.journal import decode_event
 from tests.cli.test_optimize_out import searched
 from tests.search.problems.test_files import SIZES, kernel_file
@@ -74,6 +77,25 @@ def of_another_problem(event: dict[str, object]) -> None:
 def of_another_seed(event: dict[str, object]) -> None:
     if "seed" in event:
         event["seed"] = 99
+
+
+def test_the_time_of_a_single_measurement_does_not_certify_after_a_last_round(out: Path) -> None:
+    """The events and the page are those of a run whose best candidate has another median."""
+    events = [decode_event(line) for line in (out / "run.jsonl").read_text(encoding="utf-8").splitlines()]
+    best = best_of(events)
+    assert best is not None
+    assert best.microseconds is not None
+    last = LastRound((Standing(best.name, "best", {"sustained": 1.1 * best.microseconds}),), 12)
+    told = (*events[:-1], last, events[-1])
+    claimed, folder = open_certificate(out)
+    (out / "run.jsonl").write_text(events_text(told), encoding="utf-8")
+    (out / "report.html").write_text(page(story_of(claimed.run.name, told)), encoding="utf-8")
+
+    assert "microseconds" in reported(out).why
+    time = evolve(claimed.time, microseconds=1.1 * best.microseconds, median=True)
+    found = check_report(evolve(claimed, time=time), folder)
+    assert found is not None
+    assert found.state == "ok", found.why
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from argus.cli.main import main
+from argus.search.evaluation.gate_task import GateTask
 from argus.search.evaluation.judgement import Judgement
-from argus.search.run import GateTask
 
 JUDGED = GateTask.__call__
 

@@ -24,11 +24,11 @@ from argus.language import (
     tag,
 )
 from argus.runtime.kernel_cache import verify_cached
-from argus.search import run
 from argus.search.certificates import claims
 from argus.search.certificates.check_steps import CheckOptions, check_proof
+from argus.search.evaluation import gate_task
 from argus.search.evaluation.gate import Tools
-from argus.search.run import GateTask
+from argus.search.evaluation.gate_task import GateTask
 from argus.solvers import registry
 from argus.solvers.base import Solver, identity
 from argus.solvers.cache import Cache
@@ -113,7 +113,7 @@ def test_a_search_asks_again_before_it_measures(monkeypatch: pytest.MonkeyPatch)
     def evaluate(_problem: object, _name: str, tools: Tools, _text: str) -> None:
         seen.append(tools.verify(KERNEL))
 
-    monkeypatch.setattr(run, "evaluate", evaluate)
+    monkeypatch.setattr(gate_task, "evaluate", evaluate)
     for gpu in (True, False):
         GateTask("gemm:64x64x64:bf16", "sm_90a", gpu)("cooperative")
 

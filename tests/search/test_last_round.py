@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from attrs import evolve
 
+from argus.cli.search.page.page import page
 from argus.cli.search.page.story import story_of
-from argus.cli.search.text import last_round_lines
+from argus.cli.search.text import last_round_lines, outcome_lines
 from argus.policy.baselines import Exhaustive
 from argus.policy.last_round import BATCH, BATCHES, Batch, Standing, finalists, median_interval, run_last_round
 from argus.search.bench_harness.examine import run_to_end
@@ -18,17 +19,18 @@ from argus.search.bench_harness.interleaved import bind_finalists
 from argus.search.bench_harness.session import session
 from argus.search.evaluation.evaluators import InProcess
 from argus.search.evaluation.finals import held
+from argus.search.evaluation.gate_task import GateTask
 from argus.search.evaluation.gpu_bench import Job
 from argus.search.evaluation.judgement import Judgement
-from argus.search.events import Ended, Event, Judged, LastRound, best_of
+from argus.search.events import Ended, Event, Judged, LastRound, Proposed, best_of, settled_times
 from argus.search.journal import Journal, decode_event, encode_event
 from argus.search.loop import Limits, Search, replay_events
 from argus.search.problems.problem import Gemm
-from argus.search.run import GateTask
+from argus.search.run import SearchResult
 from argus.testing.simulated import Simulated, SimulatedBench
 from tests.search.bench_harness.candidates import HONEST, Candidate
 from tests.search.bench_harness.test_cheats import LEAST, PLAN, PROBLEM
-from tests.search.bench_harness.timing_cheats import IdleUnderTiming, PatchedEvents
+from tests.search.bench_harness.timing_cheats import FasterThanPhysics, IdleUnderTiming, PatchedEvents
 from tests.search.test_search import SITUATION, STARTED, judge
 
 Measure = Callable[[tuple[str, ...]], Batch]
@@ -136,7 +138,10 @@ def test_both_regimes_are_timed_and_the_faster_candidate_is_best() -> None:
         assert each.medians["sustained"] == pytest.approx(pace * LEAST, rel=0.01)
 
 
-@pytest.mark.parametrize(("cheat", "check"), [(IdleUnderTiming, "timed"), (PatchedEvents, "instruments")])
+@pytest.mark.parametrize(
+    ("cheat", "check"),
+    [(IdleUnderTiming, "timed"), (PatchedEvents, "instruments"), (FasterThanPhysics, "physics")],
+)
 def test_a_cheat_in_the_last_round_is_wrong(cheat: type[Candidate], check: str) -> None:
     found = timed({"cheat": cheat}, {})
 
@@ -267,6 +272,55 @@ def test_later_candidates_compete_with_the_winner(after: tuple[Event, ...], best
 
     assert found is not None
     assert found.name == best
+
+
+def test_a_lucky_single_measurement_is_not_the_time_of_the_best(tmp_path: Path) -> None:
+    lucky, usual = timed_as("31", 120.0), timed_as("32", 149.5)
+    medians = {"sustained": 149.0, "duty-cycled": 140.0}
+    last = LastRound((Standing("31", "best", medians), Standing("32", "slower", {"sustained": 151.0})), 24)
+    events: list[Event] = [
+        STARTED,
+        Proposed("31", (), 0.0, "bandit"),
+        lucky,
+        Proposed("32", (), 0.0, "bandit"),
+        usual,
+        last,
+    ]
+
+    assert (best_of(events), settled_times(events)) == (
+        evolve(lucky.judgement, microseconds=149.0),
+        {"31": 149.0, "32": 151.0},
+    )
+    story = story_of("run-0001", events)
+    assert story.best is not None
+    assert (story.best.name, story.best.microseconds, story.settled) == ("31", 149.0, True)
+    assert "measured 149.0 us in the last round" in page(story)
+    found = SearchResult(
+        story.problem, "run-0001", tmp_path, best_of(events), (), "no gain", settled=settled_times(events)
+    )
+    assert any("measured 149.0 us in the last round" in line for line in outcome_lines(found))
+    without = story_of("run-0001", events[:-1])
+    assert without.best is not None
+    assert (without.best.microseconds, without.settled) == (120.0, False)
+
+
+@pytest.mark.parametrize(("trials", "usual", "timed_again"), [(1, "", 1), (1, "11", 1), (8, "11", 2), (8, "99", 1)])
+def test_a_single_best_and_the_design_used_without_a_search_are_timed_too(
+    trials: int, usual: str, timed_again: int
+) -> None:
+    """Of those in the order of the space, 11 is slow, and 99 is no design."""
+    asked: list[Mapping[str, str]] = []
+
+    def finals(texts: Mapping[str, str]) -> LastRound:
+        asked.append(texts)
+        return LastRound((Standing(next(iter(texts)), "best"),))
+
+    before = replay_events((), Exhaustive(), SITUATION, 5)
+    search = Search(Exhaustive(), InProcess(judge), Limits(trials=trials), before.state, lambda _event: None)
+    search.last_round, search.usual = finals, usual
+    list(search.go())
+
+    assert [len(each) for each in asked] == [timed_again]
 
 
 def test_the_last_round_is_told() -> None:

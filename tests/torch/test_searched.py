@@ -11,12 +11,12 @@ import pytest
 from argus.core.diagnostic import ArgusError
 from argus.core.ir import Program
 from argus.search.designs.space import situation
+from argus.search.evaluation.gate_task import GateTask
 from argus.search.evaluation.numerics import disagreement
 from argus.search.problems.families import torch_module
 from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.problem import display_name, problem_of
 from argus.search.problems.traced import admits
-from argus.search.run import GateTask
 
 pytestmark = pytest.mark.share(3, among="searched modules")
 SOFTMAX = """

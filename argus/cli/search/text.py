@@ -256,7 +256,8 @@ def outcome_lines(found: SearchResult, model: Limits | None = None) -> Iterator[
         yield "nothing passed the gate"
     else:
         share, headroom = bounds.light / best.microseconds, bounds.headroom(best.microseconds)
-        yield f"best: {best.name}, {best.reward} {best.microseconds:.1f} us, {share:.0%} of the speed of light"
+        how = " in the last round" if best.name in found.settled else ""
+        yield f"best: {best.name}, {best.reward} {best.microseconds:.1f} us{how}, {share:.0%} of the speed of light"
         yield f"headroom {headroom:.0%}, bottleneck {bounds.bottleneck}"
         if best.reward == "predicted":
             yield "times are predicted by the static model: there was no GPU"

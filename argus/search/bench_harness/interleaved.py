@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from itertools import cycle
+from statistics import median
 
 from attrs import frozen
 
+from argus.policy.bounds import TOLERANCE
 from argus.policy.last_round import BATCH, Batch
 from argus.runtime.gpu.timing import REGIMES, time_interleaved
 from argus.search.bench_harness.bench import Bench, Call, Candidate
@@ -14,6 +16,7 @@ from argus.search.bench_harness.examine import check_instruments
 from argus.search.bench_harness.inputs import Case
 from argus.search.bench_harness.session import After, Placed, Session
 from argus.search.bench_harness.timing import TIMED_PRODUCTS
+from argus.search.bench_harness.verdict import Caught
 
 
 @frozen
@@ -66,7 +69,18 @@ class Finalists:
 
             found[regime.name] = yield from self.session.exclusively(step)
         replaced = check_instruments(self.session, self.instruments) is not None
-        return Batch({} if replaced else found, wrong)
+        return Batch({} if replaced else found, wrong | self._impossible(found))
+
+    def _impossible(self, times: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[str, str]:
+        """Candidates whose median time in a regime is below the machine's lower bound, and why. times: microseconds."""
+        least = self.session.bench.least(self.session.subject)
+        found: dict[str, str] = {}
+        for regime, by_name in times.items():
+            for name, each in by_name.items():
+                if median(each) < least * (1 - TOLERANCE):
+                    why = f"a call takes {median(each):.3g} us {regime}, below the lower bound of {least:.3g} us"
+                    found[name] = str(Caught("physics", why))
+        return found
 
     def _rotating(self, name: str) -> Call:
         following = cycle(self.calls[name])

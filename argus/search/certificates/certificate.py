@@ -106,7 +106,8 @@ class File:
 class Time:
     """Time of one call. light: speed of light in microseconds. share: light / microseconds.
 
-    device: name of the GPU; empty if the time is predicted.
+    device: name of the GPU; empty if the time is predicted. median: whether it is the median of a last round, instead
+    of a single measurement or prediction.
     """
 
     reward: Reward
@@ -115,6 +116,7 @@ class Time:
     share: float
     bottleneck: str
     device: str
+    median: bool = False
 
 
 @frozen

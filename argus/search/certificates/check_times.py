@@ -39,7 +39,10 @@ def check_claimed_time(
         yield failed("time", f"{time.microseconds:.4g} us is below the work's lower bound of {least.least:.4g} us")
     elif time.reward == "measured":
         where = time.device or "an unnamed GPU"
-        yield unchecked("time", f"{time.microseconds:.4g} us measured on {where}: run load.py there")
+        how = "the median of a last round" if time.median else "one measurement"
+        yield unchecked("time", f"{time.microseconds:.4g} us, {how} on {where}: run load.py there")
+    elif time.median:
+        yield failed("time", "a prediction is claimed to be the median of measurements")
     elif time.device:
         yield failed("time", f"a prediction names a device: {time.device}")
     elif compiled is None:

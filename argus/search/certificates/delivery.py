@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import assert_never, cast
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
@@ -88,7 +88,10 @@ def deliver(found: SearchResult, folder: Path, *, device: str = "", solver: str 
         numbers,
         listed,
         resources(artifact),
-        claims.time(asked, best.microseconds, best.reward, device if best.reward == "measured" else ""),
+        evolve(
+            claims.time(asked, best.microseconds, best.reward, device if best.reward == "measured" else ""),
+            median=best.name in found.settled,
+        ),
         said.baseline,
         Origin(found.run, found.seed, len(found.judged), found.reason),
         claims.COMPILERS[asked.target],
@@ -175,7 +178,9 @@ def _file_claims(asked: KernelFile, found: SearchResult, best: Judgement) -> _Pr
 
 
 def _comparable_times(found: SearchResult, best: Judgement) -> Mapping[str, float]:
-    """Times of the run's designs, measured or predicted like that of the best one."""
+    """Times of the run's designs, measured or predicted like that of the best one: medians of a last round, or not."""
+    if best.name in found.settled:
+        return found.settled
     return {
         each.name: each.microseconds
         for each in found.judged

@@ -9,6 +9,7 @@ from argus.core.ir import Kernel
 from argus.search.certificates import certificate, claims
 from argus.search.certificates.certificate import Baseline, Design, Numbers, Run
 from argus.search.certificates.file_claims import run
+from argus.search.designs.usual import usual_design
 from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.references import TOLERANCE, random_trials
 
@@ -37,7 +38,8 @@ def design(asked: FamilyProblem, name: str, text: str = "") -> Design:
 
 def baseline(asked: FamilyProblem, times: Mapping[str, float]) -> Baseline:
     """The design used without a search. times: known times by design."""
-    return Baseline(asked.space.usual, asked.space.why, times.get(asked.space.usual))
+    name, why = usual_design(asked)
+    return Baseline(name, why, times.get(name))
 
 
 def numbers(found: tuple[Run, ...]) -> Numbers:

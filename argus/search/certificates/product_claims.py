@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
-from argus.ops.choice import select
 from argus.search.certificates import certificate, claims
 from argus.search.certificates.certificate import Baseline, Design, Numbers
-from argus.search.designs.space import describe, situation
+from argus.search.designs.space import describe
+from argus.search.designs.usual import usual_design
 from argus.search.evaluation.numerics import REFERENCE, SEEDS, TOLERANCE, compare_product, small_shapes
 from argus.search.problems.problem import Gemm
 
@@ -28,11 +27,8 @@ def design(asked: Gemm, name: str, text: str = "") -> Design:
 
 
 def baseline(asked: Gemm, times: Mapping[str, float]) -> Baseline:
-    """The design used without a search: chosen by `select`, else the first one. times: known times by design."""
-    try:
-        name, why = select(asked.m, asked.n, asked.k, asked.dtype, asked.target), "chosen by `select` without a search"
-    except ArgusError:
-        name, why = situation(asked).options[0].name, "the first design of the space"
+    """The design used without a search. times: known times by design."""
+    name, why = usual_design(asked)
     return Baseline(name, why, times.get(name))
 
 

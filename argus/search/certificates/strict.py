@@ -14,10 +14,11 @@ _MOST_TEXT = 2_000
 
 
 def strict_converter() -> Converter:
-    """A converter that accepts objects with exactly the declared keys, lists, short printable text and numbers."""
+    """A converter that accepts objects with exactly the declared keys, lists, short printable text, numbers, truths."""
     found = Converter(forbid_extra_keys=True)
     found.register_structure_hook(str, _text)
     found.register_structure_hook(int, _whole)
+    found.register_structure_hook(bool, _truth)
     found.register_structure_hook(float, _real)
     found.register_structure_hook(float | None, lambda value, kind: None if value is None else _real(value, kind))
     found.register_structure_hook_factory(lambda kind: get_origin(kind) is tuple, _lists)
@@ -36,6 +37,12 @@ def _whole(value: object, _: object) -> int:
     if type(value) is int and 0 <= value < 1 << 63:
         return value
     raise ValueError("expected a whole number of at least 0")
+
+
+def _truth(value: object, _: object) -> bool:
+    if type(value) is bool:
+        return value
+    raise ValueError("expected true or false")
 
 
 def _real(value: object, _: object) -> float:

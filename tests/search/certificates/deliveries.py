@@ -11,9 +11,10 @@ from typing import Any, cast
 from attrs import evolve
 
 from argus.search.certificates.delivery import deliver
+from argus.search.evaluation.gate_task import GateTask
 from argus.search.evaluation.judgement import Judgement
 from argus.search.problems.problem import problem_of
-from argus.search.run import GateTask, SearchResult
+from argus.search.run import SearchResult
 
 DESIGNS = {"sm_90a": "cooperative", "gfx942": "cdna3"}
 PROBLEM = "gemm:512x512x512:bf16"

@@ -26,10 +26,11 @@ from argus.search.certificates.check_code import rebuild
 from argus.search.certificates.check_result import Check
 from argus.search.certificates.check_steps import CheckOptions
 from argus.search.certificates.delivery import deliver
+from argus.search.evaluation.gate_task import GateTask
 from argus.search.evaluation.judgement import Judgement
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import problem_of
-from argus.search.run import GateTask, SearchResult
+from argus.search.run import SearchResult
 from argus.verifier.kernel import verify
 from tests.search.certificates.deliveries import claim, claimed
 from tests.search.certificates.test_certifying import middle, missed, once

@@ -12,6 +12,7 @@ from attrs import evolve
 from argus.core.diagnostic import ArgusError
 from argus.search.certificates.delivery import deliver
 from argus.search.certificates.load_script import loader
+from argus.search.designs.usual import usual_design
 from argus.search.problems.problem import gemm_of
 from tests.search.certificates.deliveries import DESIGNS, claimed, delivery, found
 
@@ -30,6 +31,29 @@ def test_no_design_no_delivery(tmp_path: Path) -> None:
 
     assert refused.value.diagnostic.code == "E932"
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.share(8)
+@pytest.mark.parametrize(("settled", "time", "baseline"), [({}, 1.0, 3.0), ({"a": 9.0}, 1.0, 3.0), ("both", 2.0, 2.5)])
+def test_times_of_a_last_round_are_those_of_the_certificate(
+    settled: dict[str, float] | str, time: float, baseline: float, tmp_path: Path
+) -> None:
+    """Never beside single ones: a lucky measurement of the best, and of what it is compared with, are both replaced."""
+    run = found("gfx942")
+    assert run.best is not None
+    usual, _ = usual_design(run.problem)
+    assert usual != run.best.name
+    light = run.problem.bounds.light
+    single = evolve(run.best, reward="measured", microseconds=1.0 * light)
+    other = evolve(single, name=usual, microseconds=3.0 * light)
+    medians = {run.best.name: 2.0 * light, usual: 2.5 * light} if isinstance(settled, str) else settled
+    best = evolve(single, microseconds=medians.get(single.name, single.microseconds))
+    deliver(evolve(run, best=best, judged=(single, other), settled=medians), tmp_path / "out", device="a GPU")
+
+    said = claimed(tmp_path / "out")
+    assert said["time"]["microseconds"] == pytest.approx(time * light)
+    assert said["time"]["median"] is isinstance(settled, str)
+    assert said["baseline"]["microseconds"] == pytest.approx(baseline * light)
 
 
 def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from argus.core.cost.predict import predict
 from argus.core.diagnostic import ArgusError
 from argus.search.designs.space import situation
 from argus.search.evaluation.gate import Tools, evaluate
+from argus.search.evaluation.gate_task import GateTask
 from argus.search.evaluation.judgement import Judgement
 from argus.search.evaluation.numerics import disagreement
 from argus.search.evaluation.processes import WorkerProcesses
@@ -23,7 +24,7 @@ from argus.search.problems.kernel_file import KernelFile, signature
 from argus.search.problems.llm_kernels import trace_candidate
 from argus.search.problems.problem import problem_of
 from argus.search.problems.workload import work_of
-from argus.search.run import GateTask, Settings, optimize
+from argus.search.run import Settings, optimize
 from argus.solvers.cache import Cache
 from argus.verifier.api import build, verify
 from tests.search.evaluation.test_gate import Card

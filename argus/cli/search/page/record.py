@@ -90,5 +90,6 @@ def _facts(story: Story, claimed: Certificate) -> dict[str, tuple[object, object
         "end": (story.ended, run.reason),
         "best": (None if best is None else best.name, claimed.design.name),
         "microseconds": (None if judgement is None else judgement.microseconds, time.microseconds),
+        "median": (story.settled, time.median),
         "reward": (None if judgement is None else judgement.reward, time.reward),
     }

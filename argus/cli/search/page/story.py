@@ -10,7 +10,18 @@ from attrs import evolve, frozen
 
 from argus.core.diagnostic import InternalError
 from argus.search.evaluation.judgement import STAGES, Judgement, Stage
-from argus.search.events import Asked, Ended, Event, Judged, LastRound, Proposed, Resumed, Started, best_of
+from argus.search.events import (
+    Asked,
+    Ended,
+    Event,
+    Judged,
+    LastRound,
+    Proposed,
+    Resumed,
+    Started,
+    best_of,
+    settled_times,
+)
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Problem, display_name, problem_of
 
@@ -41,7 +52,8 @@ class Story:
     """A run.
 
     ended: the reason; empty while the run continues, or if it was cut off. asked: calls of a language model, with
-    their tokens and dollars. best: of the last round, else the fastest candidate.
+    their tokens and dollars. best: of the last round, else the fastest candidate. settled: whether its time is the
+    median of a last round.
     """
 
     run: str
@@ -52,6 +64,7 @@ class Story:
     resumed: int = 0
     asked: tuple[int, int, float] = (0, 0, 0.0)
     best: Candidate | None = None
+    settled: bool = False
 
     @property
     def name(self) -> str:
@@ -76,8 +89,11 @@ def story_of(run: str, events: Sequence[Event]) -> Story:
     story = Story(run, first, problem_of(first.problem, first.target), ())
     for event in events:
         story = _after(story, event)
-    best = best_of(events)
-    return evolve(story, best=next((each for each in story.candidates if best and each.judgement == best), None))
+    best, settled = best_of(events), settled_times(events)
+    found = next((each for each in story.passed if best and each.name == best.name), None)
+    if found is None:
+        return story
+    return evolve(story, best=evolve(found, judgement=best), settled=found.name in settled)
 
 
 def _after(story: Story, event: Event) -> Story:

@@ -49,7 +49,7 @@ def test_an_unknown_technique_is_refused(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_practice_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "show", "experts-low-tiles"]) == 0
     shown = capsys.readouterr().out
-    assert "experiments  1.19x, 64 experts, 1 token, sustained, over tiles of 128 rows (docs/hopper.md)" in shown
+    assert "experiments  1.19x, 64 experts, 1 token, sustained, over tiles of 128 rows (docs/hopper/" in shown
     assert "loses        Many rows an expert" in shown
 
     assert main(["kb", "show", "decode-parts-of-keys", "--json"]) == 0

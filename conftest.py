@@ -7,12 +7,13 @@ import os
 from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
-from tests.tiers import TIERS, commit, drawn
+from tests.tiers import TIERS, Tier, commit, drawn, share_of
 
 _YOUNG = 20_000
 """New objects between two passes of the collector, at least: tests make few cycles."""
@@ -22,7 +23,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A deadline measures the machine, not the code: a shared runner would fail at random.
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=20)
-settings.register_profile("all", deadline=None, derandomize=True, max_examples=100)
+for _tier in TIERS[1:]:
+    settings.register_profile(_tier, deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("fuzz", deadline=None, max_examples=20_000, print_blob=True)
 
 
@@ -31,7 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--tier",
         choices=TIERS,
         default=TIERS[0],
-        help="default: without nightly tests, and with a share of the cases of large tests; all: every test",
+        help="default: without nightly tests, and with a share of the cases of large tests; all: all tests, with 16 "
+        "times that share; every: each case",
     )
 
 
@@ -64,25 +67,27 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what the default tier does not run. A test that is named on the command line (`::`) always runs."""
-    if config.getoption("--tier") != "default" or any("::" in str(arg) for arg in config.args):
+    """Leave out what the tier does not run. A test that is named on the command line (`::`) always runs."""
+    tier = cast("Tier", config.getoption("--tier"))
+    if tier == "every" or any("::" in str(arg) for arg in config.args):
         return
-    kept = _of_default(items, config.rootpath)
+    kept = _of_tier(items, tier, commit(config.rootpath))
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
 
 
-def _of_default(items: list[pytest.Item], root: Path) -> set[pytest.Item]:
+def _of_tier(items: list[pytest.Item], tier: Tier, seed: str) -> set[pytest.Item]:
     kept: set[pytest.Item] = set()
-    groups: dict[tuple[str, int], list[tuple[str, pytest.Item]]] = defaultdict(list)
+    groups: dict[tuple[str, int, float], list[tuple[str, pytest.Item]]] = defaultdict(list)
     for item in items:
-        share = item.get_closest_marker("share")
-        if item.get_closest_marker("nightly") is not None:
+        nightly, share = item.get_closest_marker("nightly"), item.get_closest_marker("share")
+        if nightly is not None and tier == "default":
             continue
-        if share is None:
+        mark = share if nightly is None else nightly
+        if mark is None or not mark.args:
             kept.add(item)
-        else:
-            group = share.kwargs.get("among", item.nodeid.partition("[")[0])
-            groups[group, share.args[0]].append((item.nodeid, item))
-    seed = commit(root)
-    return kept.union(*(drawn(cases, one_in, seed) for (_, one_in), cases in groups.items()))
+            continue
+        drawn_from = mark.kwargs.get("among", item.nodeid.partition("[")[0])
+        one_in, least = share_of(mark.args[0], tier) if nightly is None else (mark.args[0], 1.0)
+        groups[drawn_from, one_in, least].append((item.nodeid, item))
+    return kept.union(*(drawn(cases, one_in, seed, least) for (_, one_in, least), cases in groups.items()))

@@ -87,7 +87,7 @@ def test_the_report_holds_what_was_run(rocm: RocmTorch, parts: Parts, tmp_path: 
 OTHERS = ("operators", *(f"times of {case.name}" for case in cases(few=True)))
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(4)
 @pytest.mark.parametrize("name", [*(f"kernels of {family}" for family in configurations("gfx942")), *OTHERS])
 def test_every_part_is_right(rocm: RocmTorch, parts: Parts, name: str) -> None:
     checked(rocm, parts, name)

@@ -12,7 +12,7 @@ from benchmarks.shipped import families, is_of_another_type
 from tests.interp.gfx942.referenced import NAMES
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(16)
 @pytest.mark.parametrize(("family", "config"), list(shipped_configurations()))
 def test_machine_code_of_a_shipped_kernel_agrees_with_the_interpreter(family: str, config: str) -> None:
     """Of a family that differs from another in its type alone, in fewer runs: instructions are those of the type."""

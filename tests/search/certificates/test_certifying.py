@@ -149,7 +149,7 @@ def missed(folder: Path, reward: str, suspected: Callable[[set[str]], bool], tie
     """
     whole, found = claimed(folder), list[Path_]()
     every = [(str(place), place) for place in leaves(whole)]
-    for place in drawn(every, 1 if tier == "all" else 4, commit(Path(__file__).parent)):
+    for place in drawn(every, 4 if tier == "default" else 1, commit(Path(__file__).parent)):
         if reward == "measured" and place[0] not in ("time", "baseline"):
             continue
         data = copy.deepcopy(whole)

@@ -16,7 +16,7 @@ from argus.search.tuning.candidates import design_space
 from tests.tiers import Tier
 
 Name = Literal["gfx942", "sm_90a"]
-STRIDE = {"default": 40, "all": 1}
+STRIDE = {"default": 40, "all": 1, "every": 1}
 
 
 def traced(problem: Gemm, name: str) -> Kernel | None:

@@ -31,7 +31,7 @@ from argus.search.designs.space import situation
 from argus.search.designs.usual import usual_design
 from argus.search.earlier_runs import earlier_runs, with_earlier_runs
 from argus.search.evaluation.evaluators import CANDIDATE_SECONDS, DaskCluster, Evaluator, InProcess
-from argus.search.evaluation.finals import FinalsTask
+from argus.search.evaluation.finals import ClusterFinals, FinalsTask
 from argus.search.evaluation.gate_task import GateTask
 from argus.search.evaluation.judgement import Judgement
 from argus.search.evaluation.processes import WorkerProcesses
@@ -208,10 +208,9 @@ def optimize(
                 search = Search(
                     planner, evaluator, settings.limits, before.state, record, asking, held.may_leave, begun=begun
                 )
-                if settings.gpu and not settings.scheduler:
-                    search.last_round = FinalsTask(
-                        GateTask(first.problem, first.target, gpu=True, folder=settings.kept).prepare
-                    )
+                if settings.gpu:
+                    finals = FinalsTask(GateTask(first.problem, first.target, gpu=True, folder=settings.kept).prepare)
+                    search.last_round = ClusterFinals(finals, settings.scheduler) if settings.scheduler else finals
                     search.settled, search.failed = before.settled, before.failed
                     search.usual, _ = usual_design(asked)
                 opening = _resumed(before.state) if events else first

@@ -29,7 +29,7 @@ _MOST_MESSAGE = 300
 """Most characters of an internal failure's message."""
 _SLACK = 30.0
 """Seconds after the timeout within which a worker must report that it killed a candidate."""
-_CLOSING = 1.0
+CLOSING = 1.0
 """Timeout in seconds for closing the connection to a cluster."""
 
 
@@ -133,6 +133,24 @@ def _judge_in_child(judge: Judge, name: str, text: str) -> Generator[str, None, 
         return internal_failure(name, problem)
 
 
+def connect_cluster(address: str) -> tuple[Any, type[Exception]]:
+    """A client of the scheduler at this address, and the type of the error of a task whose worker died.
+
+    Raises ArgusError (E905).
+    """
+    try:
+        module = import_module("distributed")
+    except ImportError as problem:
+        message = f"`{address}` needs the package `distributed`, which is not installed"
+        raise ArgusError(Diagnostic("E905", "error", message, help="pip install 'argus[dask]'")) from problem
+    try:
+        return module.Client(address, timeout=10), module.KilledWorker
+    except (OSError, ValueError) as problem:
+        message = f"no scheduler answers at `{address}`: {problem}"
+        advice = "start one with `dask scheduler`, and name its address"
+        raise ArgusError(Diagnostic("E905", "error", message, help=advice)) from problem
+
+
 @define
 class DaskCluster:
     """Evaluates on a Dask cluster. address: of its scheduler. Each worker thread evaluates in its own child process."""
@@ -145,18 +163,7 @@ class DaskCluster:
     _died: type[Exception] = field(default=Exception, init=False)
 
     def __attrs_post_init__(self) -> None:
-        try:
-            module = import_module("distributed")
-        except ImportError as problem:
-            message = f"`{self.address}` needs the package `distributed`, which is not installed"
-            raise ArgusError(Diagnostic("E905", "error", message, help="pip install 'argus[dask]'")) from problem
-        self._died = module.KilledWorker
-        try:
-            self._client = module.Client(self.address, timeout=10)
-        except (OSError, ValueError) as problem:
-            message = f"no scheduler answers at `{self.address}`: {problem}"
-            advice = "start one with `dask scheduler`, and name its address"
-            raise ArgusError(Diagnostic("E905", "error", message, help=advice)) from problem
+        self._client, self._died = connect_cluster(self.address)
         self._executor = cast("Executor", self._client.get_executor(pure=False, retries=0))
 
     @property
@@ -193,4 +200,4 @@ class DaskCluster:
         return ArgusError(Diagnostic("E905", "error", message, help="restart it and continue with --resume"))
 
     def close(self) -> None:
-        self._client.close(timeout=_CLOSING)
+        self._client.close(timeout=CLOSING)

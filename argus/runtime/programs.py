@@ -11,11 +11,14 @@ from typing import Any, cast
 from attrs import evolve, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
+from argus.core.dtype import DTYPES
 from argus.runtime.expressions import value_of
 from argus.runtime.gpu.arguments import Array, Contract
 from argus.runtime.gpu.driver import GpuDriver
 from argus.runtime.gpu.guards import Guards, Promises
 from argus.runtime.gpu.launch import LoadedKernel, PreparedKernel, load
+
+_BYTES = {dtype.name: dtype.bits // 8 for dtype in DTYPES}
 
 
 @frozen
@@ -25,6 +28,11 @@ class Workspace:
     name: str
     dtype: str
     shape: tuple[int, ...]
+
+    @property
+    def element(self) -> int:
+        """Bytes of an element."""
+        return _BYTES[self.dtype]
 
 
 @frozen

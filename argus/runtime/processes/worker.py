@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from argus.core.diagnostic import ArgusError
-from argus.core.dtype import DTYPES
 from argus.runtime.gpu.device import Device
 from argus.runtime.gpu.driver import GpuDriver
 from argus.runtime.gpu.find import open_gpu
@@ -19,7 +18,6 @@ from argus.runtime.gpu.launch import load
 from argus.runtime.processes.request import Request, Result, read_request, write_result
 from argus.runtime.programs import LoadedProgram, load_program
 
-_BYTES = {dtype.name: dtype.bits // 8 for dtype in DTYPES}
 POISON = 0xFF
 """The value of every byte of an output and a workspace before the launch: NaN in every float type that has one."""
 
@@ -45,7 +43,7 @@ def _launch(request: Request, folder: Path, device: Device) -> Result:
             memory[each.name].fill(POISON)
     if isinstance(kernel, LoadedProgram):
         for each in kernel.prepare(request.sizes).workspaces:
-            memory[each.name] = device.allocate(each.shape, _BYTES[each.dtype])
+            memory[each.name] = device.allocate(each.shape, each.element)
             memory[each.name].fill(POISON)
     launch = kernel.bind(memory, request.sizes)
     launch()

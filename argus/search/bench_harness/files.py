@@ -19,8 +19,6 @@ from attrs import define, evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.ir import Kernel
-from argus.interp.memory.loading import inputs, outputs
-from argus.interp.search.search import assumed, holds, sizes_in_order
 from argus.policy.bounds import Bounds
 from argus.runtime.sandbox.user_reference import REFERENCE, Exact, Oracle, call_reference, reference_outputs
 from argus.search.bench_harness.inputs import MOST_HOSTILE, Array, Case, RandomInputs, Sizes, adversarial
@@ -33,9 +31,18 @@ from argus.search.bench_harness.outputs import (
     sample_indices,
 )
 from argus.search.bench_harness.subject import CheckScope, Mismatch, Tensor
-from argus.search.problems.references import NO_CONSTANTS, check_types, tolerance
-from argus.search.problems.traced import MOST_INTERPRETED, interpretable
-from argus.search.problems.workload import shape_of
+from argus.search.problems.input_rules import PLAIN, InputRules
+from argus.search.problems.references import check_types, tolerance
+from argus.search.problems.traced import (
+    MOST_INTERPRETED,
+    Traced,
+    admits,
+    interpretable,
+    read_names,
+    shape_at,
+    small_sizes,
+    written_names,
+)
 from argus.verifier.api import interpret
 from argus.verifier.reference import F32_ROUNDING, Contraction, claimed_contraction
 
@@ -47,6 +54,8 @@ _ROUNDINGS = 8
 """Allowance for hardware functions that differ from the interpreter's, in f32 roundings (RMS)."""
 _EDGES = 12
 _DRAWS = 400
+_WHOLE = "iub"
+"""Kinds of types that rules give the contents of."""
 _COARSE = (1, 1, 2, 8, 16, 64)
 
 
@@ -59,60 +68,77 @@ class _Watch:
 
 @frozen
 class KernelOfFile:
-    """The subject of one design. kernel: as built. reference: in float64. constants: inputs that are numbers."""
+    """The subject of one design. kernel: as built, or a program. reference: in float64. rules: for inputs."""
 
-    kernel: Kernel
+    kernel: Traced
     sizes: Sizes
     bounds: Bounds
     reference: Oracle
-    constants: Mapping[str, float] = NO_CONSTANTS
+    rules: InputRules = PLAIN
     tensors: tuple[Tensor, ...] = field(init=False)
     product: Contraction | None = field(init=False)
     _watch: _Watch = field(factory=_Watch, init=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        check_types(self.kernel)
-        read, written = inputs(self.kernel), outputs(self.kernel)
+        check_types(self.kernel, self.rules)
+        read, written = read_names(self.kernel), written_names(self.kernel)
         tensors = tuple(
-            Tensor(each.name, each.dtype.numpy, each in read, each in written) for each in self.kernel.parameters
+            Tensor(each.name, each.dtype.numpy, each.name in read, each.name in written)
+            for each in self.kernel.parameters
         )
         object.__setattr__(self, "tensors", tensors)
-        object.__setattr__(self, "product", claimed_contraction(self.kernel))
+        product = claimed_contraction(self.kernel) if isinstance(self.kernel, Kernel) else None
+        object.__setattr__(self, "product", product)
 
     def shapes(self, sizes: Sizes) -> tuple[tuple[int, ...], ...]:
-        return tuple(shape_of(each, self.kernel, sizes) for each in self.kernel.parameters)
+        return tuple(shape_at(each, self.kernel, sizes) for each in self.kernel.parameters)
 
     def normal(self, draws: RandomInputs, sizes: Sizes) -> Case:
-        shapes = self._read(sizes)
+        shapes = self._floats(sizes)
         arrays = draws.normal(list(shapes.values()))
-        return self._with_constants(Case(sizes, dict(zip(shapes, arrays, strict=True)), statistical=True))
+        case = Case(sizes, dict(zip(shapes, arrays, strict=True)), statistical=True)
+        return self._by_rules(case, draws.generator())
 
-    def _with_constants(self, case: Case) -> Case:
-        held = {name: np.full_like(case.arrays[name], value) for name, value in self.constants.items()}
-        return evolve(case, arrays={**case.arrays, **held}) if held else case
+    def _by_rules(self, case: Case, generator: np.random.Generator) -> Case:
+        """The case with constants and integers; of the kinds of integers the first one at the problem's own sizes."""
+        kinds = self.rules.kinds
+        kind = kinds[0] if case.sizes == self.sizes else kinds[int(generator.integers(len(kinds)))]
+        given = self.rules.given(case.sizes, kind, generator)
+        integers = {each.name: given[each.name].astype(each.dtype) for each in self.tensors if each.name in given}
+        held = {name: np.full_like(case.arrays[name], value) for name, value in self.rules.constants.items()}
+        return evolve(case, arrays={**case.arrays, **held, **integers}) if held or integers else case
 
     def unseen(self, draws: RandomInputs, count: int) -> list[Sizes]:
         """Some of the smallest admissible sizes, then random ones; fewer if the assumptions admit few."""
-        edges = list(islice(sizes_in_order(self.kernel), _EDGES))
+        edges = list(islice(self._least(draws), _EDGES))
         sample_indices = draws.generator().permutation(len(edges))[:2]
         found: list[Sizes] = [edges[int(number)] for number in sample_indices]
         return [*found, *islice(self._drawn(draws.generator()), count)]
 
     def adversarial(self, draws: RandomInputs, sizes: Sizes | None) -> Mapping[str, Case]:
-        least: Iterator[Sizes] = sizes_in_order(self.kernel)
-        chosen = next(self._drawn(draws.generator()), None) or next(least) if sizes is None else sizes
-        shapes = self._read(chosen)
+        chosen = next(self._drawn(draws.generator()), None) or next(self._least(draws)) if sizes is None else sizes
+        shapes = self._floats(chosen)
         wide = [name for name, (shape, _) in shapes.items() if len(shape) > 1 and min(shape) > 0]
         made = adversarial(draws, shapes, chosen, (wide or list(shapes))[:MOST_HOSTILE])
-        return {name: self._with_constants(case) for name, case in made}
+        return {name: self._by_rules(case, draws.generator()) for name, case in made}
 
-    def _read(self, sizes: Sizes) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+    def _floats(self, sizes: Sizes) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
+        """Shapes and types of the inputs whose numbers are random."""
         pairs = zip(self.tensors, self.shapes(sizes), strict=True)
-        return {tensor.name: (shape, tensor.dtype) for tensor, shape in pairs if tensor.read}
+        return {each.name: (shape, each.dtype) for each, shape in pairs if each.read and each.dtype.kind not in _WHOLE}
+
+    def _least(self, draws: RandomInputs) -> Iterator[Sizes]:
+        """The smallest sizes, or such as the rules have."""
+        if self.rules.small is None:
+            return iter(small_sizes(self.kernel))
+        return self._drawn(draws.generator())
 
     def _drawn(self, generator: np.random.Generator) -> Iterator[Sizes]:
-        """Random small admissible sizes, multiples of 1 to 64."""
-        condition = assumed(self.kernel)
+        """Random small admissible sizes: of the rules, else multiples of 1 to 64."""
+        if self.rules.small is not None:
+            drawn = islice(self.rules.small(generator), _DRAWS)
+            yield from (sizes for sizes in drawn if admits(self.kernel, sizes))
+            return
         names = [symbol.name for symbol in self.kernel.sizes]
         most = int(MOST_INTERPRETED ** (1 / max(1, len(names))))
         for _ in range(_DRAWS):
@@ -120,7 +146,7 @@ class KernelOfFile:
             steps = [_COARSE[place] for place in places]
             values = [step * int(generator.integers(1, most // step + 1)) for step in steps]
             sizes = dict(zip(names, values, strict=True))
-            if prod(values) <= MOST_INTERPRETED and holds(self.kernel, condition, sizes):
+            if prod(values) <= MOST_INTERPRETED and admits(self.kernel, sizes):
                 yield sizes
 
     def expected(self, case: Case) -> Mapping[str, Array]:

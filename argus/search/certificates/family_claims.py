@@ -48,5 +48,5 @@ def numbers(found: tuple[Run, ...]) -> Numbers:
 
 def runs(kernel: Kernel, asked: FamilyProblem, seeds: Sequence[int]) -> tuple[Run, ...]:
     """Run the kernel in the interpreter against the reference. Raises ArgusError (E401, E402, E501)."""
-    trials = random_trials(kernel, seeds, asked.constants)
+    trials = random_trials(kernel, seeds, asked.inputs_of(kernel))
     return tuple(run(kernel, each, asked.answer(each.given)) for each in trials)

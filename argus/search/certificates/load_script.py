@@ -210,7 +210,7 @@ def family_loader(kernel: Kernel, stem: str, problem: FamilyProblem) -> str:
     template = _assembled(_TORCH, _FILE_ON_GPU, of_file=True) if cuda else _assembled(_NUMPY, _FILE, of_file=True)
     for old, new in _OF_FAMILY.items():
         template = template.replace(old, new)
-    constants = _literal((name, repr(value)) for name, value in problem.constants.items())
+    constants = _literal((name, repr(value)) for name, value in problem.inputs_of(kernel).constants.items())
     return _filled(template, kernel, stem, used, str(problem)).replace("@CONSTANTS@", constants)
 
 

@@ -16,7 +16,7 @@ from attrs import define, evolve, frozen
 from argus.core.cost.addressing import NotModelledError
 from argus.core.cost.predict import Prediction
 from argus.core.diagnostic import ArgusError
-from argus.core.ir import Kernel, Program
+from argus.core.ir import Kernel
 from argus.core.verdict import ProgramReport, Report
 from argus.emit.artifact import Artifact
 from argus.emit.build_program import BuiltProgram
@@ -30,7 +30,7 @@ from argus.search.evaluation.numerics import disagreement, too_large
 from argus.search.evaluation.reward import Predict, resources_of
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.llm_kernels import trace_candidate
-from argus.search.problems.problem import Problem, display_name
+from argus.search.problems.problem import Problem, display_name, sizes_of
 from argus.search.problems.traced import Traced, admits, assumptions_text, kernels_of
 from argus.verifier.rejections import rendered
 
@@ -41,11 +41,11 @@ _DEVICE = ("E405", "E408", "E409", "E410")
 class DeviceTools(Protocol):
     """Checks and timing on a GPU."""
 
-    def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
+    def disagreement(self, problem: Problem, kernel: Traced, artifact: Artifact | BuiltProgram) -> Caught | None:
         """A difference from the float64 reference or a forbidden side effect; None if correct. Raises ArgusError."""
         ...
 
-    def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
+    def time(self, problem: Problem, kernel: Traced, artifact: Artifact | BuiltProgram) -> Verdict:
         """The time of one call, or why the measurement is rejected. Raises ArgusError."""
         ...
 
@@ -123,7 +123,7 @@ def _proved_and_built(
 ) -> tuple[Traced, Artifact | BuiltProgram]:
     with passage.through("parse"), _candidate_faults("ill-formed", "E0", "E1", "E2", "E5", "E903", "E907", "E94"):
         kernel = trace_candidate(text, problem) if text else problem.kernel(name)
-        if not admits(kernel, problem.sizes):
+        if not admits(kernel, sizes_of(problem, kernel)):
             told = f"`{kernel.name}` is not for {display_name(str(problem))}: it assumes {assumptions_text(kernel)}"
             raise Rejected("ill-formed", told)
     with passage.through("invariants"):
@@ -156,8 +156,6 @@ def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tool
             notes=(*passage.judgement.notes, *dict.fromkeys(note for each in found for note in each.notes)),
         )
         return
-    if isinstance(kernel, Program) or isinstance(artifact, BuiltProgram):
-        raise Rejected("not compiled", "programs of several launches are not timed on a GPU here: use --on model")
     with passage.through("device"), _candidate_faults("lost", *_DEVICE):
         wrong = tools.device.disagreement(problem, kernel, artifact)
         if wrong is not None:
@@ -167,8 +165,8 @@ def _run_stages(passage: _Progress, problem: Problem, name: str, text: str, tool
         passage.judgement = evolve(passage.judgement, microseconds=measured, reward="measured")
     # The static model explains a measured time, too, where it can.
     with suppress(ArgusError, NotModelledError):
-        found = tools.predict(kernel, problem.sizes, compiled_from_report(artifact.report))
-        passage.judgement = _explained(passage.judgement, found)
+        launches = _predicted(kernel, artifact, problem, evolve(tools, predict_built=None))
+        passage.judgement = _explained(passage.judgement, max(launches, key=lambda each: each.microseconds))
 
 
 def _explained(judgement: Judgement, found: Prediction) -> Judgement:
@@ -185,13 +183,13 @@ def _explained(judgement: Judgement, found: Prediction) -> Judgement:
 def _predicted(kernel: Traced, artifact: Artifact | BuiltProgram, problem: Problem, tools: Tools) -> list[Prediction]:
     """The prediction of each launch; one follows the other."""
     built = artifact.kernels if isinstance(artifact, BuiltProgram) else (artifact,)
-    pairs = zip(kernels_of(kernel), built, strict=True)
+    pairs, sizes = zip(kernels_of(kernel), built, strict=True), sizes_of(problem, kernel)
     if tools.predict_built is not None:
-        return [tools.predict_built(each, problem.sizes, made) for each, made in pairs]
-    return [tools.predict(each, problem.sizes, compiled_from_report(made.report)) for each, made in pairs]
+        return [tools.predict_built(each, sizes, made) for each, made in pairs]
+    return [tools.predict(each, sizes, compiled_from_report(made.report)) for each, made in pairs]
 
 
-def _check_plausible(verdict: Verdict, problem: Problem, kernel: Kernel) -> float:
+def _check_plausible(verdict: Verdict, problem: Problem, kernel: Traced) -> float:
     """The measured time in microseconds. Raises Rejected if it is below the machine's lower bound."""
     match verdict:
         case Caught():
@@ -203,9 +201,11 @@ def _check_plausible(verdict: Verdict, problem: Problem, kernel: Kernel) -> floa
             return microseconds
 
 
-def _bounds(problem: Problem, kernel: Kernel) -> Bounds:
+def _bounds(problem: Problem, kernel: Traced) -> Bounds:
     """Bounds of this kernel's own work, which may be less than that of the other kernels of the user's file."""
-    return problem.bounds_of(kernel) if isinstance(problem, KernelFile) else problem.bounds
+    if isinstance(problem, KernelFile) and isinstance(kernel, Kernel):
+        return problem.bounds_of(kernel)
+    return problem.bounds
 
 
 @contextmanager

@@ -47,8 +47,6 @@ class GateTask:
             kernel, artifact = prove_and_build(asked, name, tools, text)
         except Rejected as stopped:
             return stopped.why
-        assert isinstance(kernel, Kernel)
-        assert isinstance(artifact, Artifact)
         return job_of(asked, kernel, artifact.description)
 
     def _folder(self, name: str) -> Path | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from attrs import define, field
 
 from argus.core.diagnostic import ArgusError
-from argus.core.ir import Kernel
 from argus.emit.artifact import Artifact
+from argus.emit.build_program import BuiltProgram
 from argus.runtime.gpu.find import find_gpu
 from argus.runtime.processes.watchdog import WatchedProcess
 from argus.search.bench_harness.verdict import Caught, Verdict
 from argus.search.evaluation.gpu_bench import check_job, job_of, time_job
 from argus.search.problems.problem import Problem
+from argus.search.problems.traced import Traced
 
 SECONDS = 60.0
 
@@ -33,8 +34,8 @@ class Gpu:
 
     child: WatchedProcess = field(factory=lambda: WatchedProcess(SECONDS))
 
-    def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
+    def disagreement(self, problem: Problem, kernel: Traced, artifact: Artifact | BuiltProgram) -> Caught | None:
         return self.child.call(check_job, job_of(problem, kernel, artifact.description))
 
-    def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
+    def time(self, problem: Problem, kernel: Traced, artifact: Artifact | BuiltProgram) -> Verdict:
         return self.child.call(time_job, job_of(problem, kernel, artifact.description))

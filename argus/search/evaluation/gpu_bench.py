@@ -6,11 +6,14 @@ import json
 import secrets
 import time
 from collections.abc import Generator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import assert_never
 
-from attrs import Factory, field, frozen
+from attrs import Factory, define, evolve, field, frozen
 
+from argus.core.diagnostic import ArgusError
 from argus.core.ir import Kernel
 from argus.core.serde import read, write
 from argus.policy.last_round import Batch
@@ -18,6 +21,7 @@ from argus.runtime.gpu.device import Device, Memory
 from argus.runtime.gpu.driver import GpuDriver
 from argus.runtime.gpu.launch import LoadedKernel, load
 from argus.runtime.gpu_lock import GpuLock
+from argus.runtime.programs import LoadedProgram, PreparedProgram, load_program
 from argus.search.bench_harness.bench import Bytes, Call, Candidate, Operand
 from argus.search.bench_harness.examine import check_results, measure
 from argus.search.bench_harness.files import KernelOfFile
@@ -29,6 +33,7 @@ from argus.search.bench_harness.verdict import Caught, Plan, Verdict
 from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.kernel_file import KernelFile
 from argus.search.problems.problem import Gemm, Problem
+from argus.search.problems.traced import Traced, kernels_of
 from argus.search.problems.workload import size_sources
 from argus.search.tuning.measure import keep_busy, the_device
 
@@ -38,13 +43,19 @@ _LAUNCH = 30e-6
 _MORE = 5
 """Host seconds assumed per launch, and extra launches for which the GPU is kept busy."""
 ROUNDS = 3
+_POISON = 0xFF
+"""Byte of what workspaces hold before the first call."""
 
 
 @frozen
 class GpuBench:
-    """A GPU timed by driver events, with exclusive access per process; calls go to the default stream."""
+    """A GPU timed by driver events, with exclusive access per process; calls go to the default stream.
+
+    launches: of a call, at most, while which the host is not to keep the GPU waiting.
+    """
 
     device: Device
+    launches: int = 1
     turn: GpuLock = field(init=False, default=Factory(lambda card: GpuLock(card.device.bus), takes_self=True))
 
     @property
@@ -81,7 +92,7 @@ class GpuBench:
         self.turn.release()
 
     def keep_busy(self, calls: int) -> None:
-        keep_busy(self.device, _LAUNCH * (calls + _MORE))
+        keep_busy(self.device, _LAUNCH * (self.launches * calls + _MORE))
 
     def record_event(self) -> object:
         event = self.driver.new_event()
@@ -130,9 +141,52 @@ def bind_kernel(kernel: LoadedKernel, source: SizeSources, stream: int = 0) -> C
     return bind
 
 
-@frozen
+@define
+class ProgramCandidate:
+    """A built program as a candidate: its launches follow one another on one stream.
+
+    bound: a call for each placing of operands. Workspaces are allocated once for all calls at some sizes, as a caller
+    has them, hold NaN before the first one, and lie there until `close`.
+    """
+
+    program: LoadedProgram
+    source: SizeSources
+    card: GpuBench
+    stream: int = 0
+    _spaces: dict[tuple[tuple[str, int], ...], dict[str, Memory]] = field(
+        factory=dict[tuple[tuple[str, int], ...], dict[str, Memory]], init=False
+    )
+
+    def __call__(self, *operands: Operand) -> Call:
+        """Raises ArgusError (E405) for sizes that a launch does not accept."""
+        given = dict(zip(self.source.tensors, operands, strict=True))
+        sizes = {size: given[name].shape[axis] for size, (name, axis) in self.source.sizes.items()}
+        driver = self.program.driver
+        held = {name: Memory(driver, each.address, each.shape, each.element) for name, each in given.items()}
+        prepared = self.program.prepare(sizes)
+        return prepared.bind({**held, **self._workspaces(prepared, sizes)}, self.stream)
+
+    def _workspaces(self, prepared: PreparedProgram, sizes: Mapping[str, int]) -> dict[str, Memory]:
+        key = tuple(sizes.items())
+        if key not in self._spaces:
+            made = self._spaces[key] = dict[str, Memory]()
+            for each in prepared.workspaces:
+                made[each.name] = self.card.device.allocate(each.shape, each.element)
+                made[each.name].fill(_POISON)
+        return self._spaces[key]
+
+    def close(self) -> None:
+        """Free the workspaces, which no launch may use any more."""
+        for spaces in self._spaces.values():
+            for each in spaces.values():
+                with suppress(ArgusError):  # after a fault the process ends, which frees its memory
+                    self.card.device.free(each)
+        self._spaces.clear()
+
+
+@frozen(slots=False)
 class Job:
-    """What to check or time. path: description file of the built kernel. plain: the serialised kernel of a user's file.
+    """What to check or time. path: description file of the built kernel or program. plain: it as data, but of a GEMM.
 
     seed: fresh and secret.
     """
@@ -145,12 +199,18 @@ class Job:
 
     @property
     def plan(self) -> Plan:
-        return Plan(self.seed, rounds=self.rounds)
+        plan = Plan(self.seed, rounds=self.rounds)
+        return evolve(plan, launch=self.launches * plan.launch)
 
     @property
-    def kernel(self) -> Kernel:
+    def launches(self) -> int:
+        """Of one call."""
+        return 1 if not self.plain else len(kernels_of(self.kernel))
+
+    @cached_property
+    def kernel(self) -> Traced:
+        """The kernel or program, but of a GEMM."""
         (found,) = read(json.loads(self.plain))
-        assert isinstance(found, Kernel)
         return found
 
     def subject(self) -> Subject:
@@ -159,29 +219,34 @@ class Job:
             case Gemm():
                 return Product(self.problem)
             case FamilyProblem():
-                return KernelOfFile(
-                    self.kernel,
-                    self.problem.sizes,
-                    self.problem.bounds,
-                    self.problem.reference,
-                    self.problem.constants,
-                )
+                kernel, asked = self.kernel, self.problem
+                sizes, rules = asked.sizes_of(kernel), asked.inputs_of(kernel)
+                return KernelOfFile(kernel, sizes, asked.bounds, asked.reference, rules)
             case KernelFile():
-                return KernelOfFile(
-                    self.kernel, self.problem.sizes, self.problem.bounds_of(self.kernel), self.problem.reference
-                )
+                kernel = self.kernel
+                assert isinstance(kernel, Kernel)
+                return KernelOfFile(kernel, self.problem.sizes, self.problem.bounds_of(kernel), self.problem.reference)
             case _:
                 assert_never(self.problem)
 
-    def candidate(self, kernel: LoadedKernel) -> Candidate:
+    @contextmanager
+    def candidate(self, card: GpuBench) -> Generator[Candidate]:
+        """The kernel or program, loaded; the memory of its own is freed at the end."""
+        path, driver = Path(self.path), card.driver
         if isinstance(self.problem, Gemm):
-            return bind_kernel(kernel, PRODUCT)
+            yield bind_kernel(load(path, driver), PRODUCT)
+            return
         made = self.kernel
-        return bind_kernel(kernel, SizeSources(tuple(each.name for each in made.parameters), size_sources(made)))
+        source = SizeSources(tuple(each.name for each in made.parameters), size_sources(made))
+        if isinstance(made, Kernel):
+            yield bind_kernel(load(path, driver), source)
+            return
+        with closing(ProgramCandidate(load_program(path, driver), source, card)) as program:
+            yield program
 
 
-def job_of(problem: Problem, kernel: Kernel, path: Path) -> Job:
-    """path: description file of the built kernel."""
+def job_of(problem: Problem, kernel: Traced, path: Path) -> Job:
+    """path: description file of the built kernel or program."""
     plain = "" if isinstance(problem, Gemm) else json.dumps(write([kernel]))
     return Job(problem, str(path), plain)
 
@@ -189,26 +254,26 @@ def job_of(problem: Problem, kernel: Kernel, path: Path) -> Job:
 def check_job(job: Job) -> Generator[str, None, Caught | None]:
     """Check a kernel's results. Raises ArgusError: E405 to E409, E903."""
     yield Path(job.path).stem
-    card, subject = GpuBench(the_device()), job.subject()
-    kernel = load(Path(job.path), card.driver)
-    with session(card, job.plan, subject) as opened:
-        return (yield from check_results(opened, job.candidate(kernel)))
+    card, subject = GpuBench(the_device(), job.launches), job.subject()
+    with job.candidate(card) as candidate, session(card, job.plan, subject) as opened:
+        return (yield from check_results(opened, candidate))
 
 
 def time_job(job: Job) -> Generator[str, None, Verdict]:
     """Measure a kernel's time. Raises ArgusError: E405 to E409, E903."""
     yield Path(job.path).stem
-    card, subject = GpuBench(the_device()), job.subject()
-    kernel = load(Path(job.path), card.driver)
-    with session(card, job.plan, subject) as opened:
-        return (yield from measure(opened, job.candidate(kernel)))
+    card, subject = GpuBench(the_device(), job.launches), job.subject()
+    with job.candidate(card) as candidate, session(card, job.plan, subject) as opened:
+        return (yield from measure(opened, candidate))
 
 
 def time_jobs(jobs: Mapping[str, Job], names: tuple[str, ...]) -> Generator[str, None, Batch]:
     """Time the named kernels of one problem interleaved. Raises ArgusError: E405 to E409, E903."""
     yield "the finalists"
-    card, first = GpuBench(the_device()), jobs[names[0]]
-    with session(card, first.plan, first.subject()) as opened:
-        bound = {name: jobs[name].candidate(load(Path(jobs[name].path), card.driver)) for name in names}
+    first, most = jobs[names[0]], max(jobs[name].launches for name in names)
+    card = GpuBench(the_device(), most)
+    with ExitStack() as held:
+        bound = {name: held.enter_context(jobs[name].candidate(card)) for name in names}
+        opened = held.enter_context(session(card, first.plan, first.subject()))
         finalists = yield from bind_finalists(opened, bound)
         return (yield from finalists.batch(names, time.sleep))

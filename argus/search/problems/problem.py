@@ -23,6 +23,7 @@ from argus.search.problems.kernel_file import (
     problem_from_journal,
     short_name,
 )
+from argus.search.problems.traced import Traced
 
 _GEMM = re.compile(r"gemm:([1-9]\d{0,8})[x×]([1-9]\d{0,8})[x×]([1-9]\d{0,8})(?::(\w+))?")
 DTYPES = ("bf16",)
@@ -74,6 +75,11 @@ class Gemm:
 
 
 Problem = Gemm | FamilyProblem | KernelFile
+
+
+def sizes_of(problem: Problem, kernel: Traced) -> Mapping[str, int]:
+    """The problem's sizes for a kernel of it, of which some may be this kernel's alone."""
+    return problem.sizes_of(kernel) if isinstance(problem, FamilyProblem) else problem.sizes
 
 
 def problem_of(text: str, target: str, sizes: str = "") -> Problem:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
 from attrs import frozen
 
 from argus.core.index_text import show
-from argus.core.ir import Assert, Covers, Kernel, Tag, WrittenOnce, walk
+from argus.core.ir import Assert, Covers, Kernel, Program, Tag, WrittenOnce, walk
 from argus.core.verdict import ProgramReport, Proved, Report
 from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.kernel_file import KernelFile
-from argus.search.problems.traced import Traced
+from argus.search.problems.traced import Traced, written_names
+
+_READS = re.compile(r"\b([A-Za-z_]\w*)\[")
+"""The tensors that a formula reads."""
 
 
 @frozen
@@ -33,7 +37,7 @@ class ProblemClaim:
 def problem_claim(
     problem: KernelFile | FamilyProblem, verify: Callable[[Traced], Report | ProgramReport]
 ) -> ProblemClaim | None:
-    """The claim of the problem's first kernel; None if that is not proved, claims nothing, or is a program."""
+    """The claim of the problem's first kernel or program; None if that is not proved, or claims nothing."""
     if isinstance(problem, FamilyProblem):
         own = problem.kernel(problem.space.usual)
     else:
@@ -41,10 +45,13 @@ def problem_claim(
         if first.suggested:
             return None
         own = first.kernel
-    if not isinstance(own, Kernel):
-        return None
     verdict = verify(own).verdict
-    return ProblemClaim(_formulas(verdict), tags_of(own), _whole(own)) if isinstance(verdict, Proved) else None
+    if not isinstance(verdict, Proved):
+        return None
+    if isinstance(own, Kernel):
+        return ProblemClaim(_formulas(verdict), tags_of(own), _whole(own))
+    formulas = _formulas_of_program(own, verdict)
+    return ProblemClaim(formulas, frozenset(), frozenset()) if formulas else None
 
 
 def missing_part(verdict: Proved, kernel: Kernel, claim: ProblemClaim) -> str:
@@ -74,6 +81,14 @@ def tags_of(kernel: Kernel) -> frozenset[tuple[str, ...]]:
 def _formulas(verdict: Proved) -> frozenset[str]:
     """The formulas that outputs are proved to equal; results derived from tags have no normal form to compare."""
     return frozenset(each for each in verdict.results if each.startswith("assert_equals("))
+
+
+def _formulas_of_program(program: Program, verdict: Proved) -> frozenset[str]:
+    """Those of its outputs over its parameters alone; others are of launches, over what earlier ones have made."""
+    known, written = {each.name for each in program.parameters}, written_names(program)
+    about = tuple(f"assert_equals({name}, " for name in written)
+    found = (each for each in verdict.results if each.startswith(about))
+    return frozenset(each for each in found if set(_READS.findall(each)) <= known)
 
 
 def _whole(kernel: Kernel) -> frozenset[tuple[str, ...]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,7 +13,8 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import DType
 from argus.runtime.sandbox.user_reference import REFERENCE, Exact, Oracle, call_reference, reference_outputs
-from argus.search.problems.traced import Traced, interpretable, read_names, shape_at, small_sizes
+from argus.search.problems.input_rules import PLAIN, InputRules, Sizes
+from argus.search.problems.traced import Traced, admits, interpretable, read_names, shape_at, small_sizes
 from argus.verifier.api import interpret
 from argus.verifier.reference import F32_ROUNDING, INTERPRETED, Comparison, compare
 
@@ -24,8 +24,8 @@ TOLERANCE = (
     " the coarsest type of the parameters and s the largest size: roundings of intermediate results, and of sums in"
     " float32"
 )
-NO_CONSTANTS: Mapping[str, float] = MappingProxyType({})
 _OF_THE_FIRST = 24
+_DRAWN = 400
 _SIZES = 2
 """Number of size assignments per seed, out of the cheapest admissible ones."""
 _MANTISSA = {"f32": 24, "f16": 11, "bf16": 8, "e4m3": 4, "e4m3fnuz": 4, "e5m2fnuz": 3}
@@ -51,17 +51,13 @@ class Trial:
         return f"{', '.join(f'{name}={extent}' for name, extent in self.sizes.items())}, seed {self.seed}"
 
 
-def find_difference(
-    reference: Oracle, kernel: Traced, seeds: Sequence[int], constants: Mapping[str, float] = NO_CONSTANTS
-) -> str:
+def find_difference(reference: Oracle, kernel: Traced, seeds: Sequence[int], rules: InputRules = PLAIN) -> str:
     """Describe where the kernel's outputs differ from the reference's by more than rounding; empty if nowhere.
-
-    constants: inputs that are numbers and not data, with their values.
 
     Raises ArgusError (E903) if the reference raises or returns anything but the outputs, and for integer inputs, whose
     valid values are unknown.
     """
-    for trial in random_trials(kernel, seeds, constants):
+    for trial in random_trials(kernel, seeds, rules):
         for name, found in compare_outputs(kernel, trial, call_reference(reference, trial.given)):
             if not found.right:
                 return (
@@ -84,33 +80,47 @@ def find_change(kernel: Traced, other: Traced, seeds: Sequence[int]) -> str:
     return ""
 
 
-def random_trials(
-    kernel: Traced, seeds: Sequence[int], constants: Mapping[str, float] = NO_CONSTANTS
-) -> Iterator[Trial]:
-    """Trials at randomly chosen small sizes with normal numbers. Raises ArgusError (E903)."""
-    check_types(kernel)
+def random_trials(kernel: Traced, seeds: Sequence[int], rules: InputRules = PLAIN) -> Iterator[Trial]:
+    """Trials at random small sizes with normal numbers, and integers by the rules. Raises ArgusError (E903)."""
+    check_types(kernel, rules)
     read = read_names(kernel)
     for seed in seeds:
         if not kernel.sizes and not interpretable(kernel, {}):
             return
-        known = list(islice(small_sizes(kernel), _OF_THE_FIRST))
-        chosen = np.random.default_rng(seed).permutation(len(known))[:_SIZES]
-        for sizes in (known[int(number)] for number in chosen):
-            generator = np.random.default_rng([seed, *sizes.values()])
-            arrays: dict[str, Array] = {}
-            for each in kernel.parameters:
-                shape = shape_at(each, kernel, sizes)
-                values = generator.standard_normal(shape) if each.name in read else np.full(shape, np.nan)
-                if each.name in constants:
-                    values = np.full(shape, constants[each.name])
-                arrays[each.name] = values.astype(each.dtype.numpy)
-            yield Trial(sizes, seed, arrays, read)
+        for kind in rules.kinds:
+            for sizes in _sizes(kernel, seed, rules):
+                generator = np.random.default_rng([seed, *sizes.values()])
+                yield Trial(sizes, seed, _arrays(kernel, sizes, rules, kind, generator), read)
 
 
-def check_types(kernel: Traced) -> None:
-    """Raises ArgusError (E903) for a parameter that is not floating-point."""
+def _sizes(kernel: Traced, seed: int, rules: InputRules) -> list[Sizes]:
+    """Small admissible sizes: of the rules, else by chance of those with least work."""
+    generator = np.random.default_rng(seed)
+    if rules.small is not None:
+        drawn = (each for each in islice(rules.small(generator), _DRAWN) if admits(kernel, each))
+        return list(islice(drawn, _SIZES if len(rules.kinds) == 1 else 1))
+    known = list(islice(small_sizes(kernel), _OF_THE_FIRST))
+    return [known[int(number)] for number in generator.permutation(len(known))[:_SIZES]]
+
+
+def _arrays(
+    kernel: Traced, sizes: Sizes, rules: InputRules, kind: str, generator: np.random.Generator
+) -> dict[str, Array]:
+    given, read = rules.given(sizes, kind, generator), read_names(kernel)
+    arrays: dict[str, Array] = {}
     for each in kernel.parameters:
-        if each.dtype.name not in _MANTISSA:
+        shape = shape_at(each, kernel, sizes)
+        values = generator.standard_normal(shape) if each.name in read else np.full(shape, np.nan)
+        if each.name in rules.constants:
+            values = np.full(shape, rules.constants[each.name])
+        arrays[each.name] = given.get(each.name, values).astype(each.dtype.numpy)
+    return arrays
+
+
+def check_types(kernel: Traced, rules: InputRules = PLAIN) -> None:
+    """Raises ArgusError (E903) for a parameter that is not floating-point, unless there are rules for integers."""
+    for each in kernel.parameters:
+        if each.dtype.name not in _MANTISSA and rules.integers is None:
             _refuse(f"`{each.name}` is of {each.dtype.name}", "random inputs need floating-point parameters")
 
 
@@ -126,7 +136,7 @@ def compare_outputs(kernel: Traced, trial: Trial, expected: object) -> Iterator[
 def tolerance(expected: Exact, kernel: Traced, sizes: Mapping[str, int]) -> Exact:
     """The error bound `TOLERANCE` of each element; it allows for unknown roundings of intermediate results."""
     largest = float(np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected)))
-    coarsest = max(rounding(each.dtype) for each in kernel.parameters)
+    coarsest = max(rounding(each.dtype) for each in kernel.parameters if each.dtype.name in _MANTISSA)
     long = max(sizes.values(), default=1)
     return np.full(expected.shape, (INTERPRETED * coarsest + long * F32_ROUNDING) * largest)
 

@@ -12,7 +12,7 @@ from argus.core.index_text import show
 from argus.core.ir import Buffer, Kernel, Program
 from argus.core.proof.outputs.launch_context import launch_contexts
 from argus.core.walk import evaluate
-from argus.interp.memory.loading import inputs
+from argus.interp.memory.loading import inputs, outputs
 from argus.interp.search.search import assumed, holds, sizes_in_order, work
 
 Traced = Kernel | Program
@@ -66,6 +66,14 @@ def read_names(traced: Traced) -> tuple[str, ...]:
         return tuple(each.name for each in inputs(traced))
     written = {launch.arguments[each.name] for launch in traced.launches for each in written_tensors(launch.kernel)}
     return tuple(each.name for each in traced.parameters if each not in written)
+
+
+def written_names(traced: Traced) -> tuple[str, ...]:
+    """The parameters that a call writes, in order."""
+    if isinstance(traced, Kernel):
+        return tuple(each.name for each in outputs(traced))
+    read = read_names(traced)
+    return tuple(each.name for each in traced.parameters if each.name not in read)
 
 
 def shape_at(buffer: Buffer, traced: Traced, sizes: Mapping[str, int]) -> tuple[int, ...]:

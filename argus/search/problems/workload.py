@@ -24,6 +24,7 @@ from argus.core.walk import evaluate, symbols, topological
 from argus.interp.memory.loading import inputs, outputs
 from argus.policy.bounds import CEILINGS, Work
 from argus.search.problems.required_reads import required_bytes
+from argus.search.problems.traced import Traced
 from argus.verifier.reference import Contraction, claimed_contraction
 
 _TYPES = {name for each in CEILINGS.values() for name in each.peak}
@@ -210,7 +211,7 @@ def shape_of(buffer: Buffer, kernel: Kernel, sizes: Mapping[str, int]) -> tuple[
     return tuple(_number(extent, kernel, sizes) for extent in buffer.shape)
 
 
-def size_sources(kernel: Kernel) -> dict[str, tuple[str, int]]:
+def size_sources(kernel: Traced) -> dict[str, tuple[str, int]]:
     """For each size, a (tensor, axis) whose extent it is."""
     found: dict[str, tuple[str, int]] = {}
     for buffer in kernel.parameters:

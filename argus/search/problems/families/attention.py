@@ -21,6 +21,7 @@ from argus.kernels.schedules.attention_hopper import REGISTERS, AttentionHopper,
 from argus.language import DType, bf16, f16
 from argus.policy.bounds import Work
 from argus.search.problems.families.space import FamilyDesign, FamilySpace, knobs_of, refuse
+from argus.search.problems.input_rules import InputRules
 
 FORM = "attention:BxHxSxD, then any of :f16, :causal, :groups=G and :keys=T"
 _NAME = re.compile(r"attention:([1-9]\d{0,5})x([1-9]\d{0,4})x([1-9]\d{0,8})x([1-9]\d{0,3})((?::[\w=]+)*)")
@@ -188,7 +189,7 @@ def space(text: str, target: str) -> tuple[str, FamilySpace]:
         "sm_90a.attention",
         log2(shape.b * shape.h * ceil(shape.s / _WARPGROUP) / MACHINES["sm_90a"].target.processors),
         shape.place,
-        {"scale": shape.d**-0.5 / log(2)},
+        InputRules({"scale": shape.d**-0.5 / log(2)}),
         told=inspect.getsource(attention),
     )
 

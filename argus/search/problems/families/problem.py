@@ -10,17 +10,19 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.runtime.sandbox.user_reference import Exact, Oracle, call_reference
-from argus.search.problems.families import attention, rows, torch_module
+from argus.search.problems.families import attention, convolution, convolution_shape, rows, torch_module
 from argus.search.problems.families.space import FamilyDesign, FamilySpace, refuse
+from argus.search.problems.input_rules import InputRules
 from argus.search.problems.traced import Traced, admits
 
 SPACES: Mapping[str, Callable[[str, str], tuple[str, FamilySpace]]] = {
     "attention": attention.space,
+    "conv": convolution.space,
     "rows": rows.space,
     "torch": torch_module.space,
 }
 """By the first word of a problem's name, what makes its full name and its space of its name and target."""
-FORMS = (attention.FORM, rows.FORM)
+FORMS = (attention.FORM, convolution_shape.FORM, rows.FORM)
 
 
 @frozen
@@ -55,10 +57,15 @@ class FamilyProblem:
     def reference(self) -> Oracle:
         return self.space.reference
 
-    @property
-    def constants(self) -> Mapping[str, float]:
-        """Inputs that are numbers, with their values."""
-        return self.space.constants
+    def sizes_of(self, kernel: Traced) -> Mapping[str, int]:
+        """The problem's sizes, and those that a design's kernels alone have."""
+        own = self.space.designs.get(kernel.name)
+        return self.sizes if own is None else {**self.sizes, **own.sizes}
+
+    def inputs_of(self, kernel: Traced) -> InputRules:
+        """Which inputs a kernel is run on."""
+        own = self.space.designs.get(kernel.name)
+        return self.space.inputs if own is None or own.inputs is None else own.inputs
 
     def answer(self, given: Mapping[str, Exact]) -> object:
         """The reference's result for these inputs."""
@@ -87,7 +94,7 @@ class FamilyProblem:
 
     def _takes(self, design: FamilyDesign) -> bool:
         try:
-            return admits(design.trace(), self.sizes)
+            return admits(design.trace(), {**self.sizes, **design.sizes})
         except ArgusError:
             return False
 

@@ -24,6 +24,7 @@ from argus.kernels.schedules.rows import WARP, Rows
 from argus.language import DType, Template, bf16, f16, f32
 from argus.policy.bounds import Work
 from argus.search.problems.families.space import FamilyDesign, FamilySpace, knobs_of, refuse
+from argus.search.problems.input_rules import InputRules
 
 FORM = "rows:OPERATION:RxN or rows:OPERATION:RxN:TYPE"
 _NAME = re.compile(r"rows:(\w+):([1-9]\d{0,8})x([1-9]\d{0,8})(?::(\w+))?")
@@ -198,7 +199,7 @@ def space(text: str, target: str) -> tuple[str, FamilySpace]:
         "sm_90a.rows",
         log2(shape.length),
         shape.place,
-        {"eps": _EPSILON} if of.weights else {},
+        InputRules({"eps": _EPSILON} if of.weights else {}),
         told=inspect.getsource(of.reference),
     )
 

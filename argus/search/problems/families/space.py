@@ -11,6 +11,7 @@ from attrs import field, frozen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.policy.bounds import Work
 from argus.runtime.sandbox.user_reference import Oracle
+from argus.search.problems.input_rules import PLAIN, InputRules
 from argus.search.problems.traced import Traced
 
 Knob = int | bool | str
@@ -20,8 +21,10 @@ Knobs = tuple[tuple[str, Knob], ...]
 @frozen
 class FamilyDesign:
     """A design. knobs: its parameters, the first one the kind of schedule. numbers: further features of how it fits
-    the problem, by name. config: of its schedule. trace: the kernel, or the
-    program of several launches.
+    the problem, by name. config: of its schedule. trace: the kernel, or the program of several launches.
+
+    sizes: of its kernels alone. inputs: rules for inputs that its kernels alone need. Both are found by the kernel's
+    name, which is then the design's.
     """
 
     name: str
@@ -29,14 +32,16 @@ class FamilyDesign:
     trace: Callable[[], Traced] = field(eq=False, repr=False)
     numbers: Mapping[str, float] = field(factory=dict[str, float], eq=False)
     config: object = field(default=None, eq=False, repr=False)
+    sizes: Mapping[str, int] = field(factory=dict[str, int], eq=False)
+    inputs: InputRules | None = field(default=None, eq=False, repr=False)
 
 
 @frozen(eq=False)
 class FamilySpace:
     """The problem of one name. sizes: of its kernels, by name. designs: by name, the usual one among them.
 
-    reference: float64 outputs of float64 inputs, by the names of the kernel's parameters. constants: inputs that are a
-    number and not data, with their values. notes: caveats. told: what is computed, as text. checked: whether all
+    reference: float64 outputs of float64 inputs, by the names of the kernel's parameters. inputs: rules for those that
+    kernels are run on. notes: caveats. told: what is computed, as text. checked: whether all
     designs are known to take the sizes; otherwise each is traced to find out. usual: the design that is used without a
     search, and why. experience: the file of kb/experience/ with fitted priors. size: the covariate of those, such as
     the work of a processor. place: coordinates, by whose distance recorded problems count.
@@ -51,7 +56,7 @@ class FamilySpace:
     experience: str
     size: float
     place: tuple[float, ...]
-    constants: Mapping[str, float] = field(factory=dict[str, float])
+    inputs: InputRules = PLAIN
     notes: tuple[str, ...] = ()
     told: str = ""
     checked: bool = True

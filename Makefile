@@ -10,6 +10,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # With the space for new objects that Node has by default, its collector takes a tenth of the time.
 TYPES := NODE_OPTIONS=--max-semi-space-size=128 $(BIN)/pyright
 
+# Strict: a broken link, or a page without a place in mkdocs.yml, is an error. Not with --quiet, which keeps warnings
+# from --strict.
+SITE := NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict
+
 # One more than there are processors: some tests wait for processes that they have started.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
@@ -24,24 +28,24 @@ demo: .venv/.stamp
 test: TIER := default
 test-all: TIER := all
 test-every: TIER := every
-test-all test-every: docs
 test test-all test-every: .venv/.stamp
-	@echo "[1/5] pyright (strict), beside the others"; $(TYPES) > .venv/pyright.txt 2>&1 & types=$$!; \
-	trap 'kill $$types 2>/dev/null || true' EXIT; trap 'exit 130' INT TERM; set -e; \
+	@echo "[1/5] pyright (strict) and the site, beside the others"; $(TYPES) > .venv/pyright.txt 2>&1 & types=$$!; \
+	$(SITE) > .venv/site.txt 2>&1 & site=$$!; \
+	trap 'kill $$types $$site 2>/dev/null || true' EXIT; trap 'exit 130' INT TERM; set -e; \
 	echo "[2/5] ruff check"; $(BIN)/ruff check $(SOURCES); \
 	echo "[3/5] ruff format --check"; $(BIN)/ruff format --check $(SOURCES); \
 	echo "[4/5] import contracts"; $(BIN)/lint-imports; \
 	echo "[5/5] pytest, tier $(TIER)"; tests=0; \
 	[ -d tests/core/__pycache__ ] || $(BIN)/python -m pytest --collect-only -qq --tier $(TIER) > .venv/collected.txt || true; \
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --tier $(TIER) || tests=$$?; \
-	wait $$types || { tail -n 200 .venv/pyright.txt; tests=1; }; exit $$tests
+	wait $$types || { tail -n 200 .venv/pyright.txt; tests=1; }; \
+	wait $$site || { tail -n 50 .venv/site.txt; tests=1; }; exit $$tests
 
 check: test
 
-# The documentation site, into build/site; a broken link, or a page without a place in mkdocs.yml, is an error: not with
-# --quiet, which keeps warnings from --strict.
+# The documentation site alone, into build/site.
 docs: .venv/.docs
-	@NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict
+	@$(SITE)
 	@echo "build/site/index.html; with search: $(BIN)/python -m http.server -d build/site"
 
 # Endless search with fresh seeds. A find is kept in .hypothesis and comes first in the next search;
@@ -66,8 +70,8 @@ clean:
 		|| { echo "Argus needs Python 3.11 or later: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "setting up .venv (once; about 2.2 GB with the solvers, the compilers and torch for CPUs)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --progress-bar on -e '.[dev,gfx942,sm90a,sentryward]'
-	@touch $@
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --progress-bar on -e '.[dev,docs,gfx942,sm90a,sentryward]'
+	@touch $@ .venv/.docs
 
 # What the site needs, into the same .venv, without compilers and torch.
 .venv/.docs: pyproject.toml

@@ -25,6 +25,8 @@ FILE_NAME = re.compile(r"\[([\w-]+\.md)\]\(")
 LEXERS = {".py": "python", ".json": "json", ".toml": "toml", ".svg": "xml", ".md": "markdown", ".txt": "text"}
 AS_THEY_ARE = {"README.md", "CONTRIBUTING.md"}
 """Files outside of docs/ that are pages themselves."""
+UNINDEXED = "---\nsearch:\n  exclude: true\n---\n\n"
+"""The head of a page that the search leaves out: of source text."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -76,9 +78,9 @@ def page_of(path: str) -> str:
         return file.read_text(encoding="utf-8")
     if file.is_dir():
         names = sorted(each.name + "/" * each.is_dir() for each in file.iterdir() if each.name[0] not in "._")
-        return f"# {path}/\n\n" + "".join(f"* `{name}`\n" for name in names)
+        return f"{UNINDEXED}# {path}/\n\n" + "".join(f"* `{name}`\n" for name in names)
     lexer = LEXERS.get(file.suffix, "text")
-    return f"# {path}\n\n````{lexer}\n{file.read_text(encoding='utf-8').rstrip()}\n````\n"
+    return f"{UNINDEXED}# {path}\n\n````{lexer}\n{file.read_text(encoding='utf-8').rstrip()}\n````\n"
 
 
 def notebook_page(path: Path) -> str:

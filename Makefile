@@ -23,8 +23,8 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 demo: .venv/.stamp
 	@$(BIN)/python -m argus demo
 
-# The default tier; CONTRIBUTING.md says what it leaves to `test-all`, and that to `test-every`. In a new checkout one process compiles the
-# tests and what they import ahead of the workers, each of which would compile all of it.
+# The default tier; CONTRIBUTING.md says what it leaves to `test-all`, and that to `test-every`. In a new checkout one
+# process compiles the tests and what they import ahead of the workers, each of which would compile all of it.
 test: TIER := default
 test-all: TIER := all
 test-every: TIER := every

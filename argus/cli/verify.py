@@ -83,7 +83,7 @@ def verify(
     with waiting(f"loading {file}"):
         exported = _contained(file, load_seconds) if contained else load(file, seconds=load_seconds)
         kernels = [each.trace(seconds=load_seconds) for each in exported]
-    asked = ExportVerifier(resolve(solver), Budget.about(seconds), None if no_cache else Cache())
+    asked = ExportVerifier(resolve(solver), Budget.about(seconds), None if no_cache else Cache(), variants=True)
     reports: list[Report] = []
     for each, kernel in zip(exported, kernels, strict=True):
         with waiting(f"verifying {kernel.name} ({kernel.target}) by {solver}"):

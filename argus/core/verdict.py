@@ -201,11 +201,40 @@ class Cost:
 
 
 @frozen
+class VariantChange:
+    """One change that a user makes to a kernel. text: a clause, such as "add `assume(K % 8 == 0)`". at: the line."""
+
+    kind: Literal["assumption", "edge", "claim"]
+    text: str
+    at: Span = NOWHERE
+
+    def __str__(self) -> str:
+        return f"{self.text} ({_file_and_line(self.at)})" if self.at.frames else self.text
+
+
+@frozen
+class ProvedVariant:
+    """A variant of a kernel that is proved, where the kernel itself is not.
+
+    uncovered: outputs that the variant's claims leave open, as in its own report.
+    """
+
+    changes: tuple[VariantChange, ...]
+    uncovered: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """The changes, and what they give up, after "proved if you"."""
+        left = f"; no assertion then determines {', '.join(self.uncovered)}" if self.uncovered else ""
+        return " and ".join(map(str, self.changes)) + left
+
+
+@frozen
 class Report:
     """The verdict on one kernel and the result for each invariant.
 
     diagnostics: the primary one first; the others are of further invariants that fail. uncovered: outputs that no
-    non-trivial assertion covers.
+    non-trivial assertion covers. nearest: of an unknown verdict, the nearest variant that is proved, where one was
+    looked for and found; it never changes the verdict.
     """
 
     kernel: str
@@ -216,6 +245,7 @@ class Report:
     diagnostics: tuple[Diagnostic, ...]
     cost: Cost
     uncovered: tuple[str, ...] = field(default=())
+    nearest: ProvedVariant | None = None
 
     @property
     def exit_code(self) -> int:

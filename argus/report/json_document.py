@@ -11,7 +11,17 @@ from typing import cast
 from attrs import asdict
 
 from argus.core.span import Span
-from argus.core.verdict import Counterexample, Hop, Place, ProgramReport, Proved, Refuted, Report, Unknown
+from argus.core.verdict import (
+    Counterexample,
+    Hop,
+    Place,
+    ProgramReport,
+    Proved,
+    ProvedVariant,
+    Refuted,
+    Report,
+    Unknown,
+)
 from argus.report.diagnostic_text import frame_json, to_json
 from argus.report.summary import assumptions, numbered, results, verdict_word
 
@@ -44,6 +54,7 @@ def report_json(report: Report) -> dict[str, object]:
         "uncovered": list(report.uncovered),
         "cost": asdict(report.cost),
         "counterexample": _counterexample(verdict.counterexample) if isinstance(verdict, Refuted) else None,
+        "nearest": None if report.nearest is None else _variant(report.nearest),
     }
 
 
@@ -56,6 +67,11 @@ def program_json(report: ProgramReport) -> dict[str, object]:
         "launches": [each.kernel for each in report.launches],
         "crossings": [asdict(each) for each in report.crossings],
     }
+
+
+def _variant(found: ProvedVariant) -> dict[str, object]:
+    changes = [{"kind": each.kind, "text": each.text, "at": _frame(each.at)} for each in found.changes]
+    return {"changes": changes, "uncovered": list(found.uncovered)}
 
 
 def _counterexample(found: Counterexample) -> dict[str, object]:

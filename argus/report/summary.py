@@ -60,6 +60,8 @@ def report_lines(report: Report, *, every_invariant: bool = False) -> Iterator[s
     if isinstance(report.verdict, Unknown):
         yield from _row("why", report.verdict.reason)
         yield from _row("try", report.verdict.attempt)
+    if report.nearest is not None:
+        yield from _row("proved if you", str(report.nearest))
     yield from _invariants(report.findings, every_invariant)
     yield from _list("results", results(report.verdict))
     yield from _list("assumptions", assumptions(report.verdict))

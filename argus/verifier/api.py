@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from time import thread_time
 from typing import Any, overload
 
 import numpy.typing as npt
@@ -21,7 +22,9 @@ from argus.interp.interpret import interpret_program
 from argus.interp.search.schedule import Schedule
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
+from argus.solvers.choice import resolve
 from argus.verifier.kernel import verify as verify_kernel
+from argus.verifier.nearest import with_nearest
 from argus.verifier.program import verify_program
 
 Array = npt.NDArray[Any]
@@ -91,11 +94,15 @@ def verify(
     solver: "z3", "cvc5", "enumerate", "portfolio", "all", the name of an installed backend, or a backend;
     by default the portfolio, or what `use_solver` has chosen.
     config: which instance of a family, by default the first. cache: solver answers on disk; None uses no cache.
+    Of a kernel that is neither proved nor refuted the report names the nearest variant that is proved (`nearest`), if
+    one is found in what is left of the seconds of one query (`budget`).
     Raises ArgusError when the kernel cannot be traced or the solver is unknown.
     """
     if isinstance(kernel, Program | ProgramTemplate):
         return verify_program(kernel, solver=solver, budget=budget, config=config, cache=cache)
-    return verify_kernel(kernel, solver=solver, budget=budget, config=config, cache=cache)
+    begun, traced, backend = thread_time(), trace_instance(kernel, config), resolve(solver)
+    report = verify_kernel(traced, solver=backend, budget=budget, cache=cache)
+    return with_nearest(report, traced, backend, budget or Budget(), cache, thread_time() - begun)
 
 
 def build(

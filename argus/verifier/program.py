@@ -34,6 +34,7 @@ from argus.solvers.session.session import Session
 from argus.verifier.garbage import few_collections
 from argus.verifier.kernel import out_of_time, report_on, verify
 from argus.verifier.loader import Exported
+from argus.verifier.nearest import with_nearest
 from argus.verifier.refute import Refutation, Suspect, refute
 from argus.verifier.refute_program import ProgramLaunch, refute_launch
 
@@ -82,11 +83,15 @@ def verify_program(
 
 @define
 class ExportVerifier:
-    """Verifies the kernels that a file exports, each program only once."""
+    """Verifies the kernels that a file exports, each program only once.
+
+    variants: whether the nearest proved variant of an unknown kernel that no program launches is looked for.
+    """
 
     solver: Solver
     budget: Budget
     cache: Cache | None
+    variants: bool = False
     _programs: dict[Program, ProgramReport] = field(factory=dict[Program, ProgramReport], init=False)
 
     @property
@@ -97,7 +102,11 @@ class ExportVerifier:
         """The report on a kernel: in the context of its launch, if a program launches it."""
         program = exported.program
         if program is None:
-            return verify(kernel, solver=self.solver, budget=self.budget, cache=self.cache)
+            begun = thread_time()
+            found = verify(kernel, solver=self.solver, budget=self.budget, cache=self.cache)
+            if not self.variants:
+                return found
+            return with_nearest(found, kernel, self.solver, self.budget, self.cache, thread_time() - begun)
         if program not in self._programs:
             self._programs[program] = verify_program(program, solver=self.solver, budget=self.budget, cache=self.cache)
         return evolve(self._programs[program].launches[exported.launch], kernel=exported.name)

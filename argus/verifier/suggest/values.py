@@ -29,13 +29,13 @@ def proved_formulas(kernel: Kernel, session: Session) -> tuple[Assert, ...]:
     """
     bare = without_claims(kernel)
     claimed = {s.claim.view.buffer for s in walk(kernel.body) if isinstance(s, Assert) and isinstance(s.claim, Equals)}
-    made = tuple(Assert(Equals(whole(output), value)) for output, value in _values(bare, session))
+    made = tuple(Assert(Equals(whole(output), value)) for output, value in stored_values(bare, session))
     if first_unproved(with_statements(bare, (), {}, made), session) is not None:
         made = tuple(one for one in made if first_unproved(with_statements(bare, (), {}, [one]), session) is None)
     return tuple(one for one in made if isinstance(one.claim, Equals) and one.claim.view.buffer not in claimed)
 
 
-def _values(bare: Kernel, session: Session) -> Iterator[tuple[Buffer, Expr]]:
+def stored_values(bare: Kernel, session: Session) -> Iterator[tuple[Buffer, Expr]]:
     """What each output holds, in terms of tensors that the kernel only reads."""
     written = {stmt.target.buffer for stmt in walk(bare.body) if isinstance(stmt, Copy)}
     flows = analyse(bare, session).flows

@@ -1,0 +1,27 @@
+# verdict: unknown
+"""A bias whose length is not the width of the product."""
+
+from argus.language import (
+    Tensor, assert_equals, assume, bf16, block_id, ceil_div, copy, f32, gfx942, kernel, load, loop, mfma,
+    mfma_f32_32x32x8_bf16, mma, registers, total, vmem,
+)
+
+
+@kernel(target=gfx942, threads=256)
+def gemm(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", f32], D: Tensor["P", f32]):
+    (M, K), (N, _), (P,) = A.shape, B.shape, D.shape
+    assume(K % 8 == 0, N % 2 == 0)
+    m, n = block_id((ceil_div(M, 64), ceil_div(N, 64)))
+    mm = mfma(mfma_f32_32x32x8_bf16).over(waves=(2, 2), tile=(64, 64), k=8)
+    acc = registers(f32, mm.C)
+    acc[:] = 0.0
+    for k in loop(ceil_div(K, 8)):
+        a = load(A.tile((64, 8), (m, k)), mm.A, edge=0)
+        b = load(B.tile((64, 8), (n, k)), mm.B, edge=0)
+        vmem.wait(0)
+        mma(mm, acc, a, b)
+    row, column = acc.index
+    d = load(D.gather((64, 64), lambda i, j: (64 * n + j,), outside=0), mm.C, edge=0)
+    vmem.wait(0)
+    copy(acc + d, C.tile((64, 64), (m, n)), edge=0)
+    assert_equals(C, lambda m, n: total(lambda k: A[m, k] * B[n, k], over=K) + D[n])

@@ -22,6 +22,7 @@ from tests.corpus.refuted.no_full_wait import gemm as hopper
 from tests.interp.programs import gemm
 
 REFUTED = str(Path(__file__).parents[1] / "corpus" / "refuted" / "no_full_wait.py")
+COPIED = str(Path(__file__).parents[1] / "corpus" / "nearest" / "copied_rows.py")
 Captured = pytest.CaptureFixture[str]
 
 
@@ -117,9 +118,16 @@ def test_a_file_that_catches_everything_is_ended(tmp_path: Path) -> None:
     assert ended.stderr == "argus: the file goes on beyond its time limit and catches every exception; ended\n"
 
 
-def test_sizes_out_of_range_say_so(capsys: Captured) -> None:
-    assert main(["run", REFUTED, "--sizes", "M=999999999999"]) == 3
-    assert "M = 999999999999 is out of range, expected 0 to 2147483647" in capsys.readouterr().err
+@pytest.mark.parametrize("size", [999999999999, -1])
+def test_sizes_out_of_range_say_so(size: int, capsys: Captured) -> None:
+    assert main(["run", REFUTED, "--sizes", f"M={size}"]) == 3
+    assert f"M = {size} is out of range, expected 0 to 2147483647" in capsys.readouterr().err
+
+
+def test_a_long_run_in_the_interpreter_ends_at_its_limit(capsys: Captured) -> None:
+    sizes = "R=100000,A=1,M=100"
+    assert main(["run", COPIED, "--on", "interpreter", "--seconds", "0.1", "--sizes", sizes]) == 3
+    assert "did not finish in the interpreter within 0.1 s" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -53,6 +53,11 @@ def is_scattered(index: Sequence[Index], shape: Sequence[Index]) -> bool:
     return any(isinstance(each, Bin) and each.op in ("//", "%") for each in topological((flattened(index, shape),)))
 
 
+def count_quotients(numbers: Iterable[Index]) -> int:
+    """How many quotients and remainders occur in numbers, each once."""
+    return sum(isinstance(each, Bin) and each.op in ("//", "%") for each in topological(tuple(numbers)))
+
+
 def recombined(number: Index) -> Index:
     """The number with each n % c + c (n // c) in its sum as n."""
     terms = number.terms if isinstance(number, Sum) else ()

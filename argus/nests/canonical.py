@@ -18,14 +18,14 @@ from argus.core import algebra
 from argus.core.index import Bin, Const, Index, Symbol
 from argus.core.target import LARGEST_SIZE
 from argus.core.walk import substitute, symbols, within
-from argus.nests.affine import Extents, extents_of, flattened, product_of, stride
+from argus.nests.affine import Extents, count_quotients, extents_of, flattened, product_of, stride
 from argus.nests.nest import Axis, Nest, Read, TensorType, size
 from argus.nests.rewrite import indices, placed, reads, reductions, with_axes, with_reads
 
 MOST_AXES = 3
 """Domains keep so many axes at most: those of a grid."""
 _SHORT = 256
-"""Elements along the last axis of elementwise nests below which most threads of a block have nothing to do."""
+"""Elements along the last axis of elementwise nests below which most threads of a block are idle."""
 _MOST_OF_WINDOW = 64
 """Elements up to which the extents of a reduction over several axes stay numbers."""
 _ZERO, _ONE = algebra.const(0), algebra.const(1)
@@ -326,7 +326,7 @@ class _Namer:
             shape_of = lambda: tuple(map(self._fresh, given.shape)) or (_ONE,)  # noqa: E731 reason: made once at most
             return Read(self._parameter(read, "outside", shape_of), self._at(read.index), read.dtype, read.outside)
         *index, place = read.index
-        if not index or (any(map(_divides, index)) and not _divides(place)):
+        if not index or count_quotients((place,)) < count_quotients(index):
             count = product_of(given.shape)
             return Read(self._parameter(read, "flat", lambda: (self._named(count),)), self._at((place,)), read.dtype)
         kept = [k for k, extent in enumerate(given.shape) if extent is not _ONE]
@@ -393,7 +393,3 @@ class _Namer:
 
 def _symbols_of(read: Read) -> frozenset[Symbol]:
     return frozenset[Symbol]().union(*map(symbols, read.index))
-
-
-def _divides(number: Index) -> bool:
-    return any(isinstance(each, Bin) and each.op in {"//", "%"} for each in within(number))

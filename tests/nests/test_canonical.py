@@ -151,3 +151,21 @@ def test_short_last_axes_are_joined_although_reads_take_them_apart() -> None:
     shifted = Read("x", (unknown[0].index, algebra.sub(unknown[1].index, 1)), "f32", 0.0)
     form = canonical([Nest("y", "f32", unknown, shifted)], {"x": TensorType("x", (size("M"), size("N")), "f32")})
     assert len(form.nests[0].domain) == 2
+
+
+def test_what_each_row_of_a_joined_axis_reads_is_read_by_the_number_of_the_row() -> None:
+    """The rows' axes are one before the short last one is joined to it; one of a tensor in another order stays."""
+    axes = axes_of(2, 3, 8, 8)
+    rows = tuple(axis.index for axis in axes[:3])
+    types = [TensorType("x", constants(2, 3, 8, 8), "f32"), TensorType("y", constants(2, 3, 8), "f32")]
+    body = Apply("sub", (Read("x", (*rows, axes[3].index), "f32"), Read("y", rows, "f32")))
+    form = check(Nest("out", "f32", axes, body), types)
+    (number,) = (axis.index for axis in form.nests[0].domain)
+    assert [read.index for read in reads(form.nests[0].body)] == [(number,), (algebra.floordiv(number, 8),)]
+
+    turned = Read("y", (rows[1], rows[0], rows[2]), "f32")
+    form = check(
+        Nest("out", "f32", axes, Apply("sub", (Read("x", (*rows, axes[3].index), "f32"), turned))),
+        [types[0], TensorType("y", constants(3, 2, 8), "f32")],
+    )
+    assert len(form.parameters[1].type.shape) == 3

@@ -188,9 +188,12 @@ def test_a_bias_that_does_not_count_may_be_no_number() -> None:
 
 
 @pytest.mark.share(3)
-@pytest.mark.parametrize("name", ["a mask read", "a mask made"])
+@pytest.mark.parametrize("name", ["a mask read", "a mask made", "a mask of rows of a product"])
 def test_truth_values(name: str) -> None:
-    if name == "a mask read":
+    if name == "a mask of rows of a product":
+        entry = agrees(lambda x, m: T.bmm(T.where(m[..., None], x, 0.0), x), randn(6, 8, 8), randn(6, 8) > 0)
+        assert len(entry.kernels) == 1
+    elif name == "a mask read":
         entry = agrees(lambda x, m: torch.where(m, x, -1.0), randn(4, 6), randn(4, 6) > 0)
     else:
         entry = agrees(lambda x, y: (x > y) | (x < -1), randn(4, 6), randn(6))

@@ -26,6 +26,8 @@ from argus.language import (
     bf16,
     f16,
     f32,
+    i8,
+    ld_global_b8,
     ld_global_b16,
     ld_global_b32,
     load,
@@ -49,7 +51,7 @@ FOLDS: Mapping[str, tuple[Callable[..., Any], float]] = {
     "min": (minimum_nan, inf),
 }
 """The operation of a reduction, and its neutral number."""
-_NARROW = {f32: ld_global_b32, f16: ld_global_b16, bf16: ld_global_b16}
+_NARROW = {i8: ld_global_b8, f32: ld_global_b32, f16: ld_global_b16, bf16: ld_global_b16}
 """The load of one element of each type."""
 _WORTH = 2
 """Axes of a coordinate from which on elements of a tile may read the same one."""

@@ -158,10 +158,11 @@ class _Exchange:
 
     def _summed(self, factor: Expr, axes: tuple[Axis, ...], kept: tuple[Axis, ...]) -> Expr:
         """The factor summed over axes: for itself if it is within another sum, or less than the nest's elements."""
-        factor, axes = counted_from_inputs(factor, axes, self.types, self._fresh, self.axes)
+        types = {**self.types, **{each.output: each.type for each in self.before}}
+        factor, axes = counted_from_inputs(factor, axes, types, self._fresh, self.axes)
         own = {axis.symbol for axis in axes}
         read = read_of(factor)
-        places = self._places(factor, read, own, kept)
+        places = self._places(factor, read, own, kept, types)
         if not kept and {axis for axis, _ in places} >= {
             a for a in self.nest.domain if a.extent is not algebra.const(1)
         }:
@@ -179,7 +180,12 @@ class _Exchange:
         return Read(made.output, tuple(place for _, place in places), "f32", outside)
 
     def _places(
-        self, factor: Expr, read: Read | None, own: set[Symbol], kept: tuple[Axis, ...]
+        self,
+        factor: Expr,
+        read: Read | None,
+        own: set[Symbol],
+        kept: tuple[Axis, ...],
+        types: Mapping[str, TensorType],
     ) -> list[tuple[Axis, Index]]:
         """The axes of a sum over `own` axes, and the place along each that is read.
 
@@ -188,7 +194,7 @@ class _Exchange:
         """
         found: dict[Index, Axis] = {}
         fixed = own | (symbols_in(factor) if read is None else set[Symbol]().union(*map(symbols, indices(factor))))
-        for place, extent in () if read is None else zip(read.index, self.types[read.tensor].shape, strict=True):
+        for place, extent in () if read is None else zip(read.index, types[read.tensor].shape, strict=True):
             here = symbols(place) & set(self.axes)
             if here and not here & fixed and not isinstance(place, Sym):
                 found[place] = self._fresh(Axis("u", extent))

@@ -28,7 +28,8 @@ from argus.kernels.nests.convolution_costs import Work
 from argus.kernels.nests.direct import direct
 from argus.kernels.nests.direct_tiles import Direct, config_for
 from argus.kernels.nests.made import template
-from argus.kernels.schedules.shifted import Shifted, shifted_for
+from argus.kernels.schedules.shifted import Shifted
+from argus.kernels.schedules.shifted_tiles import shifted_for
 from argus.nests.affine import computed
 from argus.nests.convolution_forms import convolution_form
 
@@ -54,7 +55,8 @@ def changes(kind: str) -> dict[str, Any]:
 def shifted_config(problem: Problem, kind: str) -> Shifted:
     """The configuration on matrix units for this problem."""
     one, other = (number // problem.groups for number in (problem.x[1], problem.outputs))
-    found = shifted_for(problem.conv, one, other, problem.y[-1], of_kind(kind)[1])
+    count, _, *places = problem.y
+    found = shifted_for(problem.conv, one, other, count, places, of_kind(kind)[1])
     return evolve(found, **changes(kind))
 
 

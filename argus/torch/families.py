@@ -26,11 +26,12 @@ from argus.kernels.nests.contraction import FoundConvolution, convolution_and_wo
 from argus.kernels.nests.fragments import STORED
 from argus.kernels.nests.made import Schedule, has_own_integers, template
 from argus.kernels.nests.products import product
-from argus.kernels.schedules.shifted import shifted_for
+from argus.kernels.schedules.shifted_tiles import shifted_for
 from argus.language import ProgramTemplate, Template
 from argus.nests.affine import computed
 from argus.nests.canonical import MOST_AXES, Canonical
 from argus.nests.convolution import convolution_of, with_joined_rows
+from argus.nests.joined_axes import with_joined_axes
 from argus.nests.nest import Apply, Axis, Expr, Nest, Read, Reduce, Select, TensorType
 from argus.nests.products import product_of_matrices
 from argus.nests.rewrite import operands, reads, symbols_of
@@ -128,6 +129,10 @@ def _is_proved(nest: Nest, sums: Reduce) -> bool:
     return all(each.outside is None and {place for place in each.index if symbols(place)} <= own for each in beside)
 
 
+_PIXELS = (256, 128)
+"""Of a tile at most: more work on sums is proved where there are fewer parts that it is done on."""
+
+
 def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
     found = _as_convolution(form)
     if found is None:
@@ -137,8 +142,10 @@ def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa:
     conv, (_, filters, output) = found.conv, found.types
     one, other = (int(computed(extent, sizes)) for extent in filters.shape[:2])
     channels, outputs = (one, other) if conv.transposed else (other, one)
-    across = int(computed(output.shape[-1], sizes))
-    return shifted_for(conv, channels, outputs, across, convolution_costs.SIX if filters.dtype == "f32" else 1)
+    count, _, *places = (int(computed(extent, sizes)) for extent in output.shape)
+    products = convolution_costs.SIX if filters.dtype == "f32" else 1
+    found = (shifted_for(conv, channels, outputs, count, places, products, most_pixels=each) for each in _PIXELS)
+    return tuple(dict.fromkeys(found))
 
 
 def _uses(body: Expr, sums: Reduce) -> int:
@@ -176,7 +183,16 @@ def _of_products(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN
 LONG_ROWS = Family("long_rows", long_rows.config_for, long_rows.long_rows)
 FAMILIES: tuple[Family, ...] = (
     Family("products", _of_products, None, shares=True, program=product),
-    Family("convolutions", _of_convolutions, None, most_axes=5, join=False, shares=True, program=_convolution),
+    Family(
+        "convolutions",
+        _of_convolutions,
+        None,
+        most_axes=5,
+        join=False,
+        shares=True,
+        program=_convolution,
+        rewritten=with_joined_axes,
+    ),
     Family("direct", direct_tiles.config_for, direct.direct, most_axes=6, join=False, rewritten=with_joined_rows),
     Family("pointwise", pointwise.config_for, pointwise.pointwise, reduces=False),
     Family("windows", _of_windows, windows.windows, most_axes=5, join=False),

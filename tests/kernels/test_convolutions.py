@@ -59,21 +59,35 @@ CASES = {
 }
 UNKNOWN = {"groups", "transposed groups", "transposed steps and gaps"}
 """Those that are not proved yet: what a launch leaves of groups, and of such classes, is not followed."""
-SHAPES = {"bf16": Shifted(), "f32": Shifted(products=6, bk=32, stages=3)}
-ALL = [(name, dtype) for name in CASES for dtype in SHAPES]
-QUICK = [("steps and gaps", "bf16"), ("one axis", "f32")]
+SHAPES = {
+    "bf16": Shifted(),
+    "f32": Shifted(products=6, bk=32, stages=3),
+    "rows of 8": Shifted(128, 40, rows=5, laid=16),
+    "rows of 64": Shifted(64, 128, rows=2, laid=128),
+    "rows of 8 in f32": Shifted(128, 24, products=6, bk=32, stages=3, rows=3, laid=16),
+}
+"""By the type of tensors, with several rows of outputs in a tile or one."""
+ROWS = [("padded", "rows of 8"), ("steps of two", "rows of 8 in f32"), ("padded", "rows of 64")]
+ALL = [*((name, shape) for name in CASES for shape in ("bf16", "f32")), *ROWS]
+QUICK = [("steps and gaps", "bf16"), ("one axis", "f32"), ("padded", "rows of 8")]
+OUTPUTS = {"rows of 64": (6, 33)}
+"""Places of inputs, where there are more than a case needs."""
 
 
-def template(name: str, dtype: str) -> ProgramTemplate:
-    return convolution(CASES[name], dtype, {"": SHAPES[dtype]})
+def template(name: str, shape: str) -> ProgramTemplate:
+    return convolution(CASES[name], dtype_of(shape), {"": SHAPES[shape]})
+
+
+def dtype_of(shape: str) -> str:
+    return "f32" if SHAPES[shape].products > 1 else "bf16"
 
 
 @pytest.mark.share(64, among="convolutions")
 @pytest.mark.parametrize(
-    ("name", "dtype"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
+    ("name", "shape"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )
-def test_a_convolution_is_proved_for_all_sizes(name: str, dtype: str) -> None:
-    verdict = verify_program(template(name, dtype).trace(""), solver="z3", budget=NO_RUNS).verdict
+def test_a_convolution_is_proved_for_all_sizes(name: str, shape: str) -> None:
+    verdict = verify_program(template(name, shape).trace(""), solver="z3", budget=NO_RUNS).verdict
 
     if name in UNKNOWN:
         assert isinstance(verdict, Unknown)
@@ -84,25 +98,26 @@ def test_a_convolution_is_proved_for_all_sizes(name: str, dtype: str) -> None:
 
 @pytest.mark.share(64, among="convolutions")
 @pytest.mark.parametrize(
-    ("name", "dtype"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
+    ("name", "shape"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )
-def test_the_text_of_the_launches_computes_it(name: str, dtype: str) -> None:
-    conv = CASES[name]
-    x, f, expected = operands(conv, dtype)
+def test_the_text_of_the_launches_computes_it(name: str, shape: str) -> None:
+    conv, dtype, places = CASES[name], dtype_of(shape), OUTPUTS.get(shape, ())
+    x, f, expected = operands(conv, dtype, places=places)
 
-    found = run(template(name, dtype).trace(""), conv, {"X": x, "F": f}, expected.shape)
+    found = run(template(name, shape).trace(""), conv, {"X": x, "F": f}, expected.shape)
 
-    *_, magnitudes = operands(conv, dtype, np.abs)
+    *_, magnitudes = operands(conv, dtype, np.abs, places)
     allowed = 2**-22 * magnitudes.max() if dtype == "f32" else 5e-3 * np.abs(expected).max()
     assert np.abs(found.astype(np.float64) - expected).max() <= allowed
 
 
 def operands(
-    conv: Convolution, dtype: str, of: Callable[[Array], Array] = np.positive
+    conv: Convolution, dtype: str, of: Callable[[Array], Array] = np.positive, places: tuple[int, ...] = ()
 ) -> tuple[Array, Array, npt.NDArray[np.float64]]:
-    """Inputs and filters in their type, and the convolution of `of` them in float64."""
+    """Inputs and filters in their type, and the convolution of `of` them in float64. places: of inputs."""
     random, kind = np.random.default_rng(0), next(each for each in DTYPES if each.name == dtype).numpy
-    extents = [max(5 + axis, a.dilation * (a.taps - 1) + 1 - 2 * a.pad) for axis, a in enumerate(conv.axes)]
+    least = [max(5 + axis, a.dilation * (a.taps - 1) + 1 - 2 * a.pad) for axis, a in enumerate(conv.axes)]
+    extents = places or least
     c, o = 3 * conv.groups, 2 * conv.groups
     first, second = (c, o) if conv.transposed else (o, c)
     x = of(random.standard_normal((2, c, *extents))).astype(np.float32).astype(kind)
@@ -158,7 +173,15 @@ def test_a_product_of_matrices_is_no_convolution() -> None:
     assert convolution_of(evolve(nest, body=evolve(nest.body, op="max")), {}) is None
 
 
+OF_ROWS = ("(*inputs[:-1], inputs[-1] + r)", "cfg.rows * rows[-1] + number // parts")
+"""What says which row a tile loads, and which it stores."""
 EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
+    "the same row again": ("padded", shifted, (OF_ROWS[0], "(*inputs[:-1], inputs[-1] + 0 * r)")),
+    "rows in another order": (
+        "padded",
+        shifted,
+        (OF_ROWS[1], "cfg.rows * rows[-1] + cfg.rows - 1 - number // parts"),
+    ),
     "a tap off by one": ("padded", shifted, ("moved = [axis.moved(t) for", "moved = [axis.moved(t) + 1 for")),
     "padded by one less": ("padded", shifted, ("a.step * i + p - a.lead for", "a.step * i + p - a.lead + 1 for")),
     "without steps": ("steps and gaps", shifted, ("a.step * i + p - a.lead for", "i + p - a.lead for")),
@@ -207,7 +230,7 @@ EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
 
 def wrong(name: str) -> Program:
     case, module, edit = EDITS[name]
-    return twin(template(case, "bf16"), "", module, edit)
+    return twin(template(case, "rows of 8" if edit[0] in OF_ROWS else "bf16"), "", module, edit)
 
 
 @pytest.mark.share(64, among="convolutions")

@@ -13,7 +13,8 @@ from attrs import frozen
 
 from argus.kernels.nests.direct_tiles import Direct, config_for, direct_for
 from argus.kernels.schedules.parts import PAIRS
-from argus.kernels.schedules.shifted import CHUNK, shifted_for
+from argus.kernels.schedules.shifted import CHUNK
+from argus.kernels.schedules.shifted_tiles import shifted_for
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
 from argus.nests.convolution import Convolution
@@ -41,9 +42,9 @@ class Work:
         return [-(-place // axis.classes) for place, axis in zip(self.outputs[2:], self.conv.axes, strict=True)]
 
     def on_matrix_units(self) -> tuple[float, ...]:
-        """What the products of shifted rows do, as in `ON_MATRIX_UNITS`."""
+        """What the products of shifted rows do, as in `ON_MATRIX_UNITS`, with one row in a tile, as was measured."""
         conv, (n, channels), outputs = self.conv, self.inputs[:2], self.outputs[1]
-        cfg = shifted_for(conv, channels, outputs, self.outputs[-1], SIX)
+        cfg = shifted_for(conv, channels, outputs, n, self.outputs[2:], SIX, most_rows=1)
         *rows, across = self.windows
         tiles = n * conv.classes * prod(rows) * -(-across // cfg.pixels) * -(-outputs // cfg.channels)
         laid = CHUNK * -(-channels // CHUNK)

@@ -14,14 +14,16 @@ from functools import reduce
 from operator import mul
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from argus.kernels.schedules.epilogues import Tail, apply
 from argus.kernels.schedules.parts import PAIRS, count_parts, parts_of
 from argus.language import (
+    TV,
     DType,
     Fragment,
     Int,
+    Layout,
     Ring,
     Tensor,
     assume,
@@ -54,9 +56,9 @@ from argus.nests.convolution import Convolution, Taps
 
 CHUNK = 8
 """Elements of two bytes in 16 bytes, of which rows for TMA are multiples."""
-_HEIGHT, _WIDTH = 64, 32
+HEIGHT, _WIDTH = 64, 32
 """Of the parts of a tile that are stored through shared memory."""
-_APART = 128
+APART = 128
 """The most columns of sums that are apart, beside those that they are added to."""
 _MOST, _LARGEST = 1 << 28, 1 << 50
 """The most elements along an axis, so that sums of coordinates fit 32 bits; of a tensor, so that addresses fit 64."""
@@ -66,8 +68,10 @@ _MOST, _LARGEST = 1 << 28, 1 << 50
 class Shifted:
     """H200: tiles of `channels` outputs' channels, 64 or 128, by `pixels` outputs along the last axis.
 
-    bk: input channels per stage, of one tap. products: of parts, of f32 inputs, as `argus.kernels.schedules.parts`; 1
-    of inputs of two bytes. run: channels that a thread lays out at once, 8 or 16. blocks: of the launches that lay out.
+    rows: of outputs that lie one after another in a tile, each of `across` outputs along the last axis. laid: threads
+    along that axis of those that lay out inputs, others along the axis before. bk: input channels per stage, of one
+    tap. products: of parts, of f32 inputs, as `argus.kernels.schedules.parts`; 1 of inputs of two bytes. run: channels
+    that a thread lays out at once, 8 or 16. blocks: of the launches that lay out.
     """
 
     channels: int = 64
@@ -77,8 +81,15 @@ class Shifted:
     products: int = 1
     run: int = 16
     blocks: int = 1056
+    rows: int = 1
+    laid: int = 256
     target = sm_90a
     threads = 384
+
+    @property
+    def across(self) -> int:
+        """Outputs of a tile along the last axis."""
+        return self.pixels // self.rows
 
     @property
     def parts(self) -> int:
@@ -100,27 +111,13 @@ class Laying:
     threads = 256
 
     @property
-    def tile(self) -> tuple[int, int]:
-        return self.threads, self.of.run
-
-
-_SHARED = 227 << 10
-"""Bytes of shared memory of a block, of which boxes for stores take 32 KiB, and barriers and alignment at most 2."""
-
-
-def shifted_for(conv: Convolution, channels: int, outputs: int, across: int, products: int) -> Shifted:
-    """The configuration for so many channels and outputs' channels of a group, and outputs along the last axis.
-
-    products: of parts, or 1. Tiles are as wide as leaves few of their columns without outputs.
-    """
-    high = 128 if outputs > _HEIGHT else _HEIGHT
-    last = ceil_div(across, conv.axes[-1].classes)
-    pieces = (256, 192, 128, *([96] if high > _HEIGHT else []), 64)
-    wide = min(pieces, key=lambda each: ceil_div(last, each) * (each + _HEIGHT))
-    bk = next(each for each in (16, 32, 64) if each >= min(channels, 32 if products > 1 else 64))
-    made = Shifted(high, wide, bk, products=products, run=8 if channels <= CHUNK else 16)
-    stage = 2 * made.parts * (high + wide) * bk
-    return evolve(made, stages=min(8, (_SHARED - (34 << 10)) // stage))
+    def by(self) -> TV:
+        """Channels of each thread, and threads along the last axis of space, and the one before."""
+        if self.of.laid == self.threads:
+            return spread((self.threads, self.of.run), threads=self.threads, vector=self.of.run)
+        down = self.threads // self.of.laid
+        threads = Layout((self.of.laid, down), (down, 1))
+        return TV(threads, Layout(self.of.run, self.threads), (down, self.of.laid, self.of.run))
 
 
 def padded_channels(channels: Int) -> Int:
@@ -136,26 +133,27 @@ def lay_out_inputs(conv: Convolution, X: Tensor, parts: Sequence[Tensor], channe
     groups, P = conv.groups, parts[0]
     _assume_addressable(X, P)
     assume(P.shape[-1] % CHUNK == 0)
-    by = spread(cfg.tile, threads=cfg.threads, vector=cfg.of.run)
-    *others, across, _ = P.shape[1:]
-    counts = (
-        ceil_div(across, cfg.tile[0]),
-        ceil_div(P.shape[-1], cfg.tile[1]),
-        *others,
-        P.shape[0],
-    )
+    by = cfg.by
+    tile = by.tile
+    inner = len(tile) - 1  # axes of space of a tile
+    *spaces, laid = P.shape[1:]
+    whole = len(spaces) - inner
+    *tiles, across = (ceil_div(extent, each) for extent, each in zip(spaces[whole:], tile, strict=False))
+    counts = across, ceil_div(laid, tile[-1]), *spaces[:whole], *tiles, P.shape[0]
     _assume_counted(counts)
     for w, k, *rows, z in persistent(counts, order=by_columns, blocks=cfg.of.blocks):
         n, *of_phase, group = unflatten(z, (1, *(axis.phases for axis in conv.axes), groups))
+        outer, numbers = rows[:whole], (*rows[whole:], w, k)
 
-        def place(u: Int, c: Int, n: Int = n, rows: Sequence[Int] = rows, of: Any = of_phase, g: Int = group) -> Any:  # noqa: ANN401 reason: coordinates
-            at = [a.step * i + p - a.lead for a, i, p in zip(conv.axes, (*rows, u), of, strict=True)]
-            return n, c if groups == 1 else where(c < channels, g * channels + c, -1), *at
+        def place(*at: Int, n: Int = n, outer: Sequence[Int] = outer, of: Any = of_phase, g: Int = group) -> Any:  # noqa: ANN401 reason: coordinates
+            *own, c = at
+            places = [a.step * i + p - a.lead for a, i, p in zip(conv.axes, (*outer, *own), of, strict=True)]
+            return n, c if groups == 1 else where(c < channels, g * channels + c, -1), *places
 
-        given = X.gather((across, P.shape[-1]), place, outside=0)
-        held = load(given.tile(cfg.tile, (w, k)), by, via=_single_load(X.dtype), edge=0)
+        given = X.gather((*spaces[whole:], laid), place, outside=0)
+        held = load(given.tile(tile, numbers), by, via=_single_load(X.dtype), edge=0)
         for each, into in zip(_split(held, P.dtype, len(parts)), parts, strict=True):
-            copy(each, into[(z, *rows)].tile(cfg.tile, (w, k)), edge=0)
+            copy(each, into[(z, *outer)].tile(tile, numbers), edge=0)
 
 
 def lay_out_filters(conv: Convolution, F: Tensor, parts: Sequence[Tensor], outputs: Int, cfg: Laying) -> None:
@@ -224,13 +222,16 @@ def sum_shifted(
     assume(P.shape[-1] >= 1, P.shape[-1] % CHUNK == 0)
     for axis, extent, made in zip(conv.axes, Y.shape[2:], P.shape[1:-1], strict=True):
         assume(extent >= 1, extent + axis.reach <= made)
-    counts = ceil_div(Q.shape[1], cfg.channels), ceil_div(across, cfg.pixels), *others, Y.shape[0]
+    if cfg.rows > 1:
+        assume(others[-1] % cfg.rows == 0)
+        others = [*others[:-1], others[-1] // cfg.rows]
+    counts = ceil_div(Q.shape[1], cfg.channels), ceil_div(across, cfg.across), *others, Y.shape[0]
     _assume_counted(counts)
-    mm = wgmma(P.dtype, n=per_wg // 2 if parts > 1 and per_wg > _APART else per_wg)
+    mm = wgmma(P.dtype, n=per_wg // 2 if parts > 1 and per_wg > APART else per_wg)
     held = {f"q{i}": shared(P.dtype, (cfg.channels, cfg.bk), swizzle=2 * cfg.bk) for i in range(parts)}
     held |= {f"p{i}": shared(P.dtype, (cfg.pixels, cfg.bk), swizzle=2 * cfg.bk) for i in range(parts)}
     ring = Ring(cfg.stages, **held)
-    boxes = shared(f32, (2, 2, _HEIGHT, _WIDTH), swizzle=4 * _WIDTH)
+    boxes = shared(f32, (2, 2, HEIGHT, _WIDTH), swizzle=4 * _WIDTH)
     tiles = persistent(counts, order=by_columns)
     chunks = ceil_div(P.shape[-1], cfg.bk)
     depth = conv.taps * chunks
@@ -242,14 +243,17 @@ def sum_shifted(
             for i in loop(depth):
                 tap, k = (0 * i, i) if conv.taps == 1 else (i // chunks, i % chunks)
                 with ring.fill() as slot:
-                    filters, inputs, shift = _sources(conv, tap, z, rows)
+                    filters, inputs, shift = _sources(conv, tap, z, _first_of(rows, cfg))
                     for j, each in enumerate(q):
                         copy(
                             each[filters].tile((cfg.channels, cfg.bk), (o, k)), getattr(slot, f"q{j}"), via=tma, edge=0
                         )
                     for j, each in enumerate(p):
-                        box = each[inputs].rows(cfg.pixels * w + shift).tile((cfg.pixels, cfg.bk), (0, k))
-                        copy(box, getattr(slot, f"p{j}"), via=tma, edge=0)
+                        into = getattr(slot, f"p{j}")
+                        for r in range(cfg.rows):
+                            row = inputs if cfg.rows == 1 else (*inputs[:-1], inputs[-1] + r)
+                            box = each[row].rows(cfg.across * w + shift).tile((cfg.across, cfg.bk), (0, k))
+                            copy(box, into if cfg.rows == 1 else into.tile(box.shape, (r, 0)), via=tma, edge=0)
         ring.finish()
 
     with role("math", warpgroups(1, 2), registers=232) as wg:
@@ -263,22 +267,12 @@ def sum_shifted(
             for i in loop(depth):
                 slot = ring.wait()
                 _multiply(cfg, mm, ring, slot, wg, (accs, apart), i)
-            across_wg, down_wg = (wg, 0) if cfg.channels == _HEIGHT else (0, wg)
-            by = spread((_HEIGHT, _WIDTH), threads=128, vector=1)
-            into = _rows_of(Y, z, rows)
-            sync()  # the last tile's last part has been read
-            for j in range(per_wg // _WIDTH):
-                acc, column = accs[j * _WIDTH // mm.C.tile[1]], j % (mm.C.tile[1] // _WIDTH)
-                box = boxes[wg, j % 2]
-                copy(acc.tile((_HEIGHT, _WIDTH), (0, column)), box)
-                sync()
-                at = (
-                    cfg.channels // _HEIGHT * o + down_wg,
-                    (cfg.pixels * w + per_wg * across_wg) // _WIDTH + j,
-                )
-                held = load(box, by)
-                found = held if tail is None else apply(tail, held, at, (z, *rows))
-                copy(found.to(Y.dtype), into.tile((_HEIGHT, _WIDTH), at), via=_single_store(Y.dtype), edge=0)
+            _store(cfg, accs, boxes, wg, Y, (o, w, *rows, z), tail)
+
+
+def _first_of(rows: Sequence[Int], cfg: Shifted) -> list[Int]:
+    """The first row of outputs of a tile, by the tile's number."""
+    return list(rows) if cfg.rows == 1 else [*rows[:-1], cfg.rows * rows[-1]]
 
 
 def _multiply(cfg: Shifted, mm: Any, ring: Ring, slot: Any, wg: Int, sums: Any, i: Int) -> None:  # noqa: ANN401 reason: the language's own types
@@ -289,11 +283,11 @@ def _multiply(cfg: Shifted, mm: Any, ring: Ring, slot: Any, wg: Int, sums: Any, 
         for number, (of_p, of_q) in enumerate(PAIRS[cfg.products]):
             q, p = getattr(slot, f"q{of_q}"), getattr(slot, f"p{of_p}")
             column = piece
-            if cfg.channels == _HEIGHT:
+            if cfg.channels == HEIGHT:
                 column = len(accs) * wg + piece
             else:
-                q = q.tile((_HEIGHT, cfg.bk), (wg, 0))
-            if len(accs) > 1 or cfg.channels == _HEIGHT:
+                q = q.tile((HEIGHT, cfg.bk), (wg, 0))
+            if len(accs) > 1 or cfg.channels == HEIGHT:
                 p = p.tile((wide, cfg.bk), (column, 0))
             first = number == 0 if apart is not None else eq(i, 0)
             mma(mm, acc if apart is None else apart, q, p, init=first)
@@ -302,6 +296,34 @@ def _multiply(cfg: Shifted, mm: Any, ring: Ring, slot: Any, wg: Int, sums: Any, 
             ring.release()
         if apart is not None:
             acc[:] = acc + apart
+
+
+def _store(
+    cfg: Shifted,
+    accs: Sequence[Fragment],
+    boxes: Tensor,
+    wg: Int,
+    Y: Tensor,
+    of_tile: Sequence[Int],
+    tail: Tail | None,
+) -> None:
+    """Store the sums of a tile, part by part through shared memory. of_tile: its numbers."""
+    o, w, *rows, z = of_tile
+    across_wg, down_wg = (wg, 0) if cfg.channels == HEIGHT else (0, wg)
+    wide, once = min(_WIDTH, cfg.across), int(accs[0].shape[1])
+    by = spread((HEIGHT, wide), threads=128, vector=1)
+    sync()  # the last tile's last part has been read
+    for j in range(cfg.width // wide):
+        box = boxes[wg, j % 2] if wide == _WIDTH else boxes[wg, j % 2].tile((HEIGHT, wide), (0, 0))
+        copy(accs[j * wide // once].tile((HEIGHT, wide), (0, j % (once // wide))), box)
+        sync()
+        number, parts = cfg.width // wide * across_wg + j, cfg.across // wide
+        own = rows if cfg.rows == 1 else [*rows[:-1], cfg.rows * rows[-1] + number // parts]
+        at = cfg.channels // HEIGHT * o + down_wg, parts * w + number % parts
+        held = load(box, by)
+        found = held if tail is None else apply(tail, held, at, (z, *own))
+        into = _rows_of(Y, z, own).tile((HEIGHT, wide), at)
+        copy(found.to(Y.dtype), into, via=_single_store(Y.dtype), edge=0)
 
 
 def _sources(conv: Convolution, tap: Int, z: Int, rows: Sequence[Int]) -> tuple[Int, tuple[Int, ...], Int]:

@@ -31,7 +31,8 @@ from argus.kernels.nests.made import template
 from argus.kernels.nests.products import product as product_template
 from argus.kernels.schedules.hopper import Hopper
 from argus.kernels.schedules.parts import PAIRS
-from argus.kernels.schedules.shifted import CHUNK, Shifted, shifted_for
+from argus.kernels.schedules.shifted import CHUNK, Shifted
+from argus.kernels.schedules.shifted_tiles import shifted_for
 from argus.nests.canonical import Canonical, Parameter
 from argus.nests.convolution import Taps, convolution_nest, nest_of_sizes
 from argus.nests.convolution_forms import ConvolutionForm
@@ -63,7 +64,7 @@ Config = Shifted | Direct | Hopper
 
 def usual_of(shape: ConvolutionShape) -> Config:
     """The configuration that is used without a search: shifted rows as the templates plan them."""
-    return shifted_for(shape.conv, shape.c, shape.k, shape.across[-1], _products(shape))
+    return shifted_for(shape.conv, shape.c, shape.k, shape.n, shape.across, _products(shape))
 
 
 def _products(shape: ConvolutionShape) -> int:

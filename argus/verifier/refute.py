@@ -20,19 +20,19 @@ from argus.core.span import NOWHERE, Span
 from argus.core.verdict import Counterexample
 from argus.core.walk import evaluate, mentions, symbols
 from argus.interp.compiled_kernel import Prepared
-from argus.interp.run import find_violations, run_prepared, uses_agents
+from argus.interp.run import run_prepared, uses_agents
 from argus.interp.search.advice import advice_for
 from argus.interp.search.budget import RunBudget
 from argus.interp.search.dataflow_repairs import Change, find_repair
-from argus.interp.search.diagnosis import Witness, diagnose
+from argus.interp.search.diagnosis import Witness
 from argus.interp.search.provenance import DATA_FLOW, Provenance, trace_provenance
 from argus.interp.search.runs import Runs
-from argus.interp.search.schedule import directed
 from argus.interp.search.search import assumed, sizes_in_order, whole_tiles
 from argus.interp.search.shrink import Shrunk, descend, shrink
 from argus.interp.violation import Violation
 from argus.verifier.formula_diagnosis import NO_DIAGNOSIS, Diagnosis, diagnose_kernel
 from argus.verifier.refute_text import describe_schedule, facts, hop_labels, iteration_text, thread_text
+from argus.verifier.run_search import search, search_events
 
 
 @frozen(eq=False)
@@ -127,58 +127,6 @@ def _search_stages(suspects: Sequence[Suspect]) -> Iterable[frozenset[str]]:
     if suspects:
         yield frozenset(suspect.obligation.invariant for suspect in suspects)
     yield frozenset(INVARIANT_PRIORITY)
-
-
-def search(
-    prepared: Prepared, sizes: Sequence[Mapping[str, int]], codes: frozenset[str], budget: RunBudget
-) -> Witness | None:
-    """The first run that violates one of the invariants, or one soon after it that shows the cause.
-
-    Most faults show under every schedule, so all sizes are tried under one schedule before the next. The smallest sizes
-    may show a symptom alone, such as padding that is stored, where larger ones show unlike tags.
-    """
-    for schedule in directed(prepared.kernel):
-        shown: list[Witness] = []
-        left = _SOON
-        for size in sizes:
-            if not left or not budget.spend():
-                break
-            before = prepared.runs.executed
-            found = find_violations(prepared, size, schedule)
-            budget.charge(prepared.runs.executed - before)
-            if shown or any(each.code in codes for each in found):
-                shown += [Witness(size, schedule, each) for each in found]
-                left = 0 if any(each.code in _CAUSES for each in found) else left - 1
-        if shown:
-            return min(shown, key=_priority)
-    return None
-
-
-_SOON = 5
-"""The runs, from the first that shows a fault, among which its cause is looked for."""
-_CAUSES = frozenset(INVARIANT_PRIORITY) - {"I23", "I25", "I3", "I4", "I39"}
-"""Invariants of which a violation is no symptom of another."""
-
-
-def _priority(witness: Witness) -> int:
-    return INVARIANT_PRIORITY.index(witness.violation.code)
-
-
-def search_events(prepared: Prepared, sizes: Sequence[Mapping[str, int]], budget: RunBudget) -> Witness | None:
-    """The diagnosed cause of the first violation found, at the smallest size that shows one."""
-    for schedule in directed(prepared.kernel):
-        for place, size in enumerate(sizes):
-            if not budget.spend():
-                return None
-            if find_violations(prepared, size, schedule):
-                smaller = sizes[: min(place, _SMALLER)]
-                found = (diagnose(prepared, each, sizes, budget) for each in (*smaller, size))
-                return next(filter(None, found), None)
-    return None
-
-
-_SMALLER = 4
-"""How many sizes below the first failing one to try under all schedules."""
 
 
 def is_static(obligation: Obligation) -> bool:

@@ -10,6 +10,8 @@ from argus.core.query import Budget
 
 STATEMENTS_PER_RUN = 100
 """The statements, each of them executed by one wave, up to which a run counts once."""
+EVENTS_PER_RUN = 250
+"""The same for a run by agents, whose statements take less time."""
 
 
 @define(eq=False)
@@ -35,6 +37,8 @@ class RunBudget:
         self.left -= 1
         return True
 
-    def charge(self, executed: int) -> None:
-        """Count a run that executed this many statements as several, if it was long."""
-        self.left -= executed // STATEMENTS_PER_RUN
+    def charge(self, executed: int, per_run: int = STATEMENTS_PER_RUN) -> int:
+        """Count a run that executed this many statements as several, if it was long; returns as how many more."""
+        more = executed // per_run
+        self.left -= more
+        return more

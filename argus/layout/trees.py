@@ -95,7 +95,8 @@ def concat(
 ) -> Layout | tuple[IntTuple, ...]:
     """The layout, or the tuple, with the modes of all arguments, one argument after the other.
 
-    `append` adds each as one mode. Raises LayoutError (E801) for a mixture of layouts and tuples.
+    `append` adds each as one mode. Raises LayoutError (E801) for a mixture of layouts and tuples, and for composed
+    layouts, whose modes are those of the inner part.
     """
     parts = (value, *others)
     layouts = [each for each in parts if isinstance(each, Layout)]
@@ -103,7 +104,10 @@ def concat(
         return make_layout([each for layout in layouts for each in layout])
     trees = [each for each in parts if isinstance(each, tuple)]
     if len(trees) < len(parts):
-        raise malformed("concat of layouts and int-tuples", "give layouts only, or tuples only")
+        other = next(each for each in parts if not isinstance(each, Layout) or trees)
+        raise malformed(
+            f"concat of {other!r} and others", "give layouts only, or tuples only; of a composed layout, `inner`"
+        )
     return tuple([each for tree in trees for each in tree])
 
 

@@ -34,6 +34,14 @@ def test_mode_of_a_tree() -> None:
         mode((1, 2), 2)
 
 
+def test_concat_of_a_composed_layout_is_refused() -> None:
+    tile = ComposedLayout(Swizzle(2, 0, 3), 0, Layout(32))
+    with pytest.raises(LayoutError, match="ComposedLayout") as refused:
+        concat(Layout(2), tile)  # pyright: ignore[reportCallIssue, reportArgumentType] reason: that is what is refused
+
+    assert refused.value.code == "E801"
+
+
 def test_concat() -> None:
     assert concat((3, 4), (5, (6,))) == (3, 4, 5, (6,))
     assert concat(Layout(3), Layout((7, 2), (2, 1)), Layout(4, 9)) == Layout((3, 7, 2, 4), (1, 2, 1, 9))

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Literal
+from typing import Literal, get_args
 
 from attrs import define, field, frozen
 
 from argus.core.layout import divide
 from argus.core.layout.complement import complement, cotarget_size
 from argus.core.layout.compose import Tiler
-from argus.core.layout.faults import LayoutError
+from argus.core.layout.faults import LayoutError, malformed
 from argus.core.layout.inttuple import IntTuple
 from argus.core.layout.values import Layout, layout_of, of_modes
 from argus.core.layout.witness import Answer, Missed
 
 PlacingLaw = Literal["covering", "cute"]
+LAWS: tuple[PlacingLaw, ...] = get_args(PlacingLaw)
 
 
 @frozen
@@ -58,6 +59,10 @@ class Placing:
     """
 
     law: PlacingLaw
+
+    def __attrs_post_init__(self) -> None:
+        if self.law not in LAWS:
+            raise malformed(f"the law {self.law!r} of a complement", f"choose {' or '.join(map(repr, LAWS))}")
 
     def complement(self, layout: Layout, cotarget: IntTuple | None = None) -> Placement:
         given, target = layout_of(layout), cotarget_size(cotarget)
@@ -109,7 +114,10 @@ class _Product:
 
 
 def by_law(law: PlacingLaw) -> Placing:
-    """Complement and products under a law: `covering` (as the plain functions), or `cute` (as CuTe documents them)."""
+    """Complement and products under a law: `covering` (as the plain functions), or `cute` (as CuTe documents them).
+
+    Raises LayoutError (E801) for another name.
+    """
     return Placing(law)
 
 

@@ -19,7 +19,7 @@ from argus.core.layout.inttuple import IntTuple
 IntArray = npt.NDArray[np.int64]
 Modes = tuple[tuple[int, int], ...]
 
-CHAINS = 200_000
+CHAINS = 5_000
 """Limit of chains of extents in the search for a layout through points."""
 
 
@@ -145,7 +145,8 @@ def layout_exists_through(points: Mapping[int, int]) -> bool | None:
     """Whether some layout has these images at these indices; None if undecided after CHAINS chains of extents.
 
     For given extents, the strides are the coefficients of the images as an integer combination of the indices' digits.
-    It suffices to try prime extents, each only if some index has a digit beyond it.
+    It suffices to try prime extents, each only if some index has a digit beyond it. Whatever extents follow, indices
+    with one rest differ in the digits so far alone, and those with rest 0 have no others.
     """
     indices = np.array(sorted(points, key=abs), np.int64)
     images = [points[index] for index in indices.tolist()]
@@ -159,12 +160,25 @@ def layout_exists_through(points: Mapping[int, int]) -> bool | None:
         digits, rest = _digits(indices, chain)
         if _spanned([*digits, rest.tolist()], images):
             return True
-        below = np.flatnonzero((indices >= 0) & (rest == 0)).tolist()
-        if not _spanned([[digit[i] for i in below] for digit in digits], [images[i] for i in below]):
+        pairs = _with_one_rest(rest.tolist())
+        steps = [[digit[i] - (0 if j is None else digit[j]) for i, j in pairs] for digit in digits]
+        if not _spanned(steps, [images[i] - (0 if j is None else images[j]) for i, j in pairs]):
             continue
         size = prod(chain)
         stack += [(*chain, prime) for prime in _primes(longest // size)]
     return None
+
+
+def _with_one_rest(rests: list[int]) -> list[tuple[int, int | None]]:
+    """Each place with an earlier one of the same rest; the place alone where the rest is 0."""
+    first: dict[int, int] = {}
+    pairs: list[tuple[int, int | None]] = []
+    for place, rest in enumerate(rests):
+        if rest == 0:
+            pairs.append((place, None))
+        elif first.setdefault(rest, place) != place:
+            pairs.append((place, first[rest]))
+    return pairs
 
 
 def _digits(indices: IntArray, chain: tuple[int, ...]) -> tuple[list[list[int]], IntArray]:

@@ -116,3 +116,11 @@ def test_conditions_are_those_of_the_tables(layout: Layout, data: st.DataObject)
     }
     assert answers(placed)["disjoint"]
     assert answers(placed)["ordered"]
+
+
+def test_a_law_of_another_name_is_refused() -> None:
+    with pytest.raises(LayoutError) as refused:
+        by_law("nested")  # pyright: ignore[reportArgumentType] reason: that is what is refused
+
+    assert refused.value.code == "E801"
+    assert "'covering' or 'cute'" in refused.value.diagnostic.help

@@ -1,14 +1,15 @@
 """Interpolation: find a layout `shape:stride` with given images at given indices.
 
 Indices may have gaps, and may be negative or beyond the size, where the last mode extends as in a call. Splitting the
-extents of a solution into primes yields another solution, so the search tries all chains of prime extents; it drops a
-chain as soon as the points below its size admit no integer strides.
+extents of a solution into primes yields another solution, so the search tries all chains of prime extents. Points with
+one quotient by a chain's size differ in its digits alone, whatever extents follow: the search drops a chain as soon as
+no integer strides yield these differences.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import gcd, prod
+from math import gcd
 
 import numpy as np
 from attrs import define, field
@@ -57,7 +58,7 @@ class _Search:
     tried: int = field(default=0, init=False)
 
     def extensions(self, chain: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        """The chain extended by each prime that still admits strides for the points below the new size."""
+        """The chain extended by each prime that still admits strides for the points of one quotient by the size."""
         size = 1
         for extent in chain:
             size *= extent
@@ -81,18 +82,22 @@ class _Search:
     def strides(self, chain: tuple[int, ...], *, complete: bool) -> list[int] | None:
         """Integer strides that fit the points, None if there are none.
 
-        complete: fit all points, with an unbounded last mode; else only the points below the size.
+        complete: fit all points, with an unbounded last mode; else only the differences of points with one quotient by
+        the size, and the points whose quotient is 0.
         """
-        size = prod(chain)
-        within = np.ones(len(self.indices), np.bool_) if complete else (self.indices >= 0) & (self.indices < size)
-        rest, wanted = self.indices[within], self.images[within]
+        rest = self.indices
         columns: list[IntArray] = []
         for extent in chain:
             columns.append(rest % extent)
             rest = rest // extent
         if complete:
-            columns.append(rest)
-        return _fitting(columns, wanted)
+            return _fitting([*columns, rest], self.images)
+        # Indices ascend, so quotients do: each point is compared with the first of its quotient.
+        first = np.searchsorted(rest, rest)
+        from_zero = rest == 0
+        kept = from_zero | (first < np.arange(len(rest)))
+        differences = [np.where(from_zero, each, each - each[first])[kept] for each in (*columns, self.images)]
+        return _fitting(differences[:-1], differences[-1])
 
     def layout(self, chain: tuple[int, ...], strides: list[int]) -> Layout:
         size = 1

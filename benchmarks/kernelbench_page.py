@@ -11,7 +11,7 @@ import json
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from argus.report.kernelbench import Row, merged
@@ -19,6 +19,8 @@ from argus.report.kernelbench import Row, merged
 ROOT = Path(__file__).resolve().parent.parent
 ROWS = ROOT / "benchmarks" / "results" / "kernelbench_h200.jsonl"
 PAGE = ROOT / "docs" / "kernelbench.md"
+_DIGITS = 12
+"""Of a commit."""
 COUNT = ["aten.add.Tensor"]
 LEVELS = {1: 100, 2: 100}
 """Problems of each level."""
@@ -93,6 +95,10 @@ def what_ran(rows: Sequence[Row]) -> Iterator[str]:
     yield f"* {len(rows)} of {sum(LEVELS.values())} problems were begun, {len(ran)} ran."
     for place, count in places.most_common():
         yield f"* {count} problems on {place}."
+    for tree, count in Counter(_tree(row.get("tree")) for row in ran).most_common():
+        yield f"* {count} problems by {tree}."
+    for tree, count in Counter(_tree(row["tree_of_times"]) for row in ran if "tree_of_times" in row).most_common():
+        yield f"* Times of {count} of them by {tree}."
     shapes = _counts(len(row["shapes"]) for row in ran)
     yield f"* Seeds: {_counts(row['seeds'] for row in ran)}. Other shapes: {shapes}."
     short = [row for row in ran if row.get("cut") or row["shapes_dropped"]]
@@ -109,6 +115,14 @@ def _place(row: Row) -> str:
         f"{row['gpus']} {row['gpu']}, torch {row['torch']}, with {row['jobs']} processes that proved and built on "
         f"{row['cores']} cores"
     )
+
+
+def _tree(tree: Mapping[str, str] | None) -> str:
+    """Which sources ran, as far as a row says."""
+    if tree is None:
+        return "sources that their rows do not name, from before rows did"
+    commit = f" at commit {tree['commit'][:_DIGITS]}" if "commit" in tree else ""
+    return f"sources of digest {tree['sources']}{commit}"
 
 
 def _counts(values: Iterable[int]) -> str:

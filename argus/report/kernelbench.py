@@ -78,10 +78,16 @@ _OF_TIMES = ("milliseconds", "rounds", "bytes", "flops")
 
 
 def merged(one: Row, other: Row) -> Row:
-    """Of two rows of a problem, the later one last, that which says more, with the times that say more."""
+    """Of two rows of a problem, the later one last, that which says more, with the times that say more.
+
+    `tree_of_times`, if the times are of other sources than the rest.
+    """
     if one.get("error") or other.get("error"):
         return other if one.get("error") else one
     more, less = sorted((other, one), key=lambda row: -len(row["errors"]))
     timed = max((more, less), key=lambda row: len(row.get("milliseconds", {})))
     calls = less.get("first_call", {}) | more.get("first_call", {})
-    return more | {name: timed[name] for name in _OF_TIMES if name in timed} | {"first_call": calls}
+    times = {name: timed[name] for name in _OF_TIMES if name in timed}
+    if timed.get("tree") != more.get("tree"):
+        times["tree_of_times"] = timed.get("tree")
+    return more | times | {"first_call": calls}

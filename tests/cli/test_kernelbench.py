@@ -391,6 +391,10 @@ def test_of_several_rows_most_comparisons_count_with_the_times_of_most_peers() -
         found = merged(one, other)
         assert (found["errors"], found["rounds"]) == (row["errors"], 30)
         assert found["milliseconds"]["compile"] == 6.0
+        assert "tree_of_times" not in found
+        assert merged(one | {"tree": {"sources": "1"}}, other)["tree_of_times"] == (
+            None if other is beside else {"sources": "1"}
+        )
     lost = {"level": 2, "problem": 3, "name": "Sum_", "error": "it did not finish within 20 s"}
     assert merged(lost, row) is row
     assert merged(row, lost) is row

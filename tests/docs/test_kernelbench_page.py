@@ -45,6 +45,7 @@ WHOLE = ROW | {
     "torch": "2.11.0",
     "jobs": 28,
     "cores": 32,
+    "tree": {"sources": "0123456789abcdef", "commit": "a" * 40},
     "milliseconds": {"eager": 2.0, "argus": 1.0, SINGLE: 3.0, PLAIN: 2.0, "compile": 1.6},
     "first_call": {"argus": 0.4, "compile": 2.5, "compile, warm": 0.6},
     "ahead": {"cold": True, "seconds": 12.5, "proofs": 9.0},
@@ -71,6 +72,7 @@ def test_the_page_counts_rows_and_says_what_was_lost(tmp_path: Path) -> None:
     assert "* 2.3 Sum: it did not finish within 20 s" in text
     assert "* 3 of 200 problems were begun, 2 ran." in text
     assert "* Seeds: 2 (2 problems). Other shapes: 0 (2 problems)." in text
+    assert "* 2 problems by sources that their rows do not name, from before rows did." in text
     assert "without algebraic rewrites" not in text
 
 
@@ -79,6 +81,7 @@ def test_the_page_says_what_a_run_was(tmp_path: Path) -> None:
     rows.write_text("\n".join(json.dumps(each) for each in (WHOLE, LOST)) + "\n", encoding="utf-8")
     text = "\n".join(page(read([rows])))
     assert "* 1 problems on 2 NVIDIA H200, torch 2.11.0, with 28 processes that proved and built on 32 cores." in text
+    assert "* 1 problems by sources of digest 0123456789abcdef at commit aaaaaaaaaaaa." in text
     assert "* Seeds: 5 (1 problems). Other shapes: 1 (1 problems)." in text
     assert "* 1 problems have fewer comparisons than were asked for; the last column says why." in text
     assert "* Times beside eager torch for 1 problems; compile for 1, max-autotune for 0." in text

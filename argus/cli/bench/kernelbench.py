@@ -18,6 +18,7 @@ from argus.cli.screen import Screen
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.report.command_result import Outcome
 from argus.report.kernelbench import Asked, Problem, Row, merged
+from argus.runtime.source_tree import source_tree
 
 SCHEMA = "argus-kernelbench-3"
 _NUMBER = re.compile(r"(\d+)_(.+)\.py")
@@ -86,8 +87,9 @@ def kernelbench(
         asked = Asked(chosen, until=until, beside=peers, folder=folder, **how)
         place = Path(own) / "asked.json"
         asked.write(place)
+        tree = source_tree()
         with ahead(asked, place, begun_early(chosen, asked.jobs, _costs(costs))):
-            for row in run(asked, place):
+            for row in ({**each, "tree": tree} for each in run(asked, place)):
                 key = row["level"], row["problem"]
                 found[key] = merged(found[key], row) if key in found else row
                 if into is not None:

@@ -92,3 +92,12 @@ def test_a_warning_does_not_end_a_graph(tmp_path: Path) -> None:
     asked.write(place)
     (found,) = run(asked, place)
     assert (found["proved"], found["right"], "breaks" in found) == (True, True, False)
+
+
+def test_sizes_of_many_operations_are_not_run_on_the_cpu(tmp_path: Path) -> None:
+    """Two products of 2 * 2 * 2 * 16 operations each, and at the next limit half as many."""
+    path = problem_file(tmp_path, ("torch.relu(x)", "x @ x.T @ x"))
+    many, few = (runnable(path, (16, 8), elements=1 << 10, wanted=1, operations=each) for each in (1e9, 200.0))
+    assert [each.limit for each in many.problems] == [16]
+    assert [each.limit for each in few.problems] == [8]
+    assert few.dropped == {16: "it takes 2.6e+02 operations"}

@@ -9,11 +9,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, product
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import torch
 from attrs import frozen
+from torch.utils.flop_counter import FlopCounterMode
 
 _KEPT = 16
 """Integers up to this one stay: sizes of windows, strides, groups."""
@@ -112,10 +114,18 @@ class Runnable:
     dropped: Mapping[int, str]
 
 
-def runnable(path: Path, limits: Sequence[int], elements: int, wanted: int, device: str = "cpu") -> Runnable:
+def runnable(
+    path: Path,
+    limits: Sequence[int],
+    elements: int,
+    wanted: int,
+    device: str = "cpu",
+    operations: float = inf,
+) -> Runnable:
     """The problem at the first limits, as many as wanted, at which eager torch runs it on the device.
 
-    elements: the most that its inputs have together. Where sizes of their own do not fit together, ratios are kept.
+    elements: the most that its inputs have together. operations: the most additions and multiplications of its products
+    and convolutions. Where sizes of their own do not fit together, ratios are kept.
     """
     found: list[Problem] = []
     dropped: dict[int, str] = {}
@@ -131,8 +141,11 @@ def runnable(path: Path, limits: Sequence[int], elements: int, wanted: int, devi
             if given > elements:
                 dropped.setdefault(limit, f"its inputs have {given} elements, more than {elements}")
                 continue
-            with torch.no_grad():
+            with torch.no_grad(), FlopCounterMode(display=False) as counter:
                 problem.model(0, device)(*inputs)
+            if counter.get_total_flops() > operations:
+                dropped.setdefault(limit, f"it takes {counter.get_total_flops():.1e} operations")
+                continue
         except (RuntimeError, ValueError, AssertionError, IndexError, TypeError) as refusal:
             said = f"{type(refusal).__name__}: {(str(refusal).splitlines() or [''])[0][:120]}"
             dropped.setdefault(limit, said)

@@ -37,6 +37,8 @@ from argus.torch.report import GraphEntry
 _LIMITS = (16, 24, 32, 48, 64, 96, 128, 12, 8)
 _ON_CPU = 1 << 17
 """Elements of inputs on the CPU, where kernels are interpreted."""
+_OPERATIONS_ON_CPU = 3e7
+"""Of products and convolutions there, so that those over three axes take about a minute."""
 _OTHER_LIMITS = (96, 160, 128, 192, 64, 48)
 """Of the unseen shapes on a GPU."""
 _MOST_OTHER = 1 << 26
@@ -135,7 +137,7 @@ def _options(known: Row | None) -> dict[str, Any]:
 
 def _found(path: Path, asked: Asked, note: Callable[[Row], None], options: dict[str, Any]) -> Row:
     if asked.device == "cpu":
-        tried = runnable(path, _LIMITS, _ON_CPU, 1 + asked.shapes)
+        tried = runnable(path, _LIMITS, _ON_CPU, 1 + asked.shapes, operations=_OPERATIONS_ON_CPU)
         if not tried.problems:
             return {"error": f"eager torch runs it at none of the sizes tried: {dict(tried.dropped)}"}
         first, *others = tried.problems

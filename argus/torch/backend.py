@@ -17,6 +17,7 @@ from argus.torch.captured import own_attention_in_functions, with_own_functions
 from argus.torch.compiled import Compiled
 from argus.torch.decompositions import decompositions
 from argus.torch.planner import PROOF_SECONDS, Planner
+from argus.torch.recorded import Recorded
 from argus.torch.report import EagerEntry, GraphEntry, fallback_text, record
 from argus.torch.rewrites import Rewrites
 from argus.torch.steps import EagerStep
@@ -30,38 +31,57 @@ class Options:
     """fallback: what happens to operations that are not covered: eager torch runs them, or E418 is raised.
 
     proof_seconds: of the processor, for the proofs of a graph; a kernel without a proof by then is not used. rewrites:
-    whether sums are computed in another order, proved equal over the reals, where that takes less.
+    whether sums are computed in another order, proved equal over the reals, where that takes less. cuda_graphs: whether
+    the launches of graphs without gradients are recorded as one CUDA graph (`argus.torch.recorded`).
     """
 
     fallback: Fallback = "eager"
     proof_seconds: float = PROOF_SECONDS
     rewrites: bool = True
+    cuda_graphs: bool = False
 
 
 def argus_backend(module: Any, inputs: Sequence[Any], **given: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
     """The backend that `torch.compile(model, backend="argus", options={...})` calls with each graph.
 
-    options: `fallback`, "eager" (the default) or "error"; `proof_seconds`; `rewrites`. Raises ArgusError (E418) for
-    operations that are not covered, if they are errors, and for other options.
+    options: `fallback`, "eager" (the default) or "error"; `proof_seconds`; `rewrites`; `cuda_graphs`, which the mode
+    "reduce-overhead" sets. Raises ArgusError (E418) for operations that are not covered, if they are errors, and for
+    other options and modes.
     """
-    options = _options(dict(cast("Mapping[str, Any]", given.get("options") or {})))
+    options = _options({**_of_mode(given.get("mode")), **cast("Mapping[str, Any]", given.get("options") or {})})
 
     def compiler(graph: Any, _: Sequence[Any]) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
         return _boxed(compiled(graph, options))
 
-    return captured(module, inputs, compiler)
+    def without_gradients(graph: Any, _: Sequence[Any]) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
+        return _boxed(Recorded(compiled(graph, options)))
+
+    return captured(module, inputs, compiler, without_gradients if options.cuda_graphs else compiler)
 
 
-def captured(module: Any, inputs: Sequence[Any], compiler: Callable[..., Any]) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
-    """What AOTAutograd makes of a graph of dynamo's. compiler: of the graphs of aten operations, and their inputs."""
+def captured(
+    module: Any,  # noqa: ANN401 reason: torch's
+    inputs: Sequence[Any],
+    compiler: Callable[..., Any],
+    without_gradients: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
+    """What AOTAutograd makes of a graph of dynamo's.
+
+    compiler: of the graphs of aten operations, and inputs. without_gradients: of those that need none, if another.
+    """
     with_own_functions(module.graph)
     module.recompile()
-    made: Any = aot_autograd(fw_compiler=compiler, bw_compiler=compiler, decompositions=decompositions())
+    made: Any = aot_autograd(
+        fw_compiler=compiler,
+        bw_compiler=compiler,
+        inference_compiler=without_gradients or compiler,
+        decompositions=decompositions(),
+    )
     with own_attention_in_functions():
         return made(module, inputs)
 
 
-def _boxed(run: Compiled) -> Callable[[list[Any]], Any]:
+def _boxed(run: Callable[..., Any]) -> Callable[[list[Any]], Any]:
     """The graph as a function that empties the list of its inputs, by which AOTAutograd passes them."""
 
     def boxed(inputs: list[Any]) -> Any:  # noqa: ANN401 reason: torch's
@@ -75,7 +95,7 @@ def _boxed(run: Compiled) -> Callable[[list[Any]], Any]:
 
 def _options(given: dict[str, Any]) -> Options:
     fallback, seconds = given.pop("fallback", "eager"), given.pop("proof_seconds", PROOF_SECONDS)
-    rewrites = given.pop("rewrites", True)
+    rewrites, graphs = given.pop("rewrites", True), given.pop("cuda_graphs", False)
     if fallback not in ("eager", "error") or given:
         found = f"`fallback` is {fallback!r}" if fallback not in ("eager", "error") else f"there is no option {given!r}"
         raise _refusal(f"{found}", "write `options={'fallback': 'eager'}` or `'error'`")
@@ -83,7 +103,18 @@ def _options(given: dict[str, Any]) -> Options:
         raise _refusal(f"`proof_seconds` is {seconds!r}", "write a number of seconds")
     if not isinstance(rewrites, bool):
         raise _refusal(f"`rewrites` is {rewrites!r}", "write `True` or `False`")
-    return Options(fallback, float(seconds), rewrites)
+    if not isinstance(graphs, bool):
+        raise _refusal(f"`cuda_graphs` is {graphs!r}", "write `True` or `False`")
+    return Options(fallback, float(seconds), rewrites, graphs)
+
+
+def _of_mode(mode: object) -> Mapping[str, Any]:
+    """The options that a mode of `torch.compile` stands for. Raises ArgusError (E418) for others."""
+    if mode in (None, "default"):
+        return {}
+    if mode != "reduce-overhead":
+        raise _refusal(f"there is no mode {mode!r}", 'write `mode="reduce-overhead"`, or leave it out')
+    return {"cuda_graphs": True}
 
 
 def _refusal(message: str, repair: str) -> ArgusError:

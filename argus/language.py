@@ -81,7 +81,7 @@ from argus.core.dsl.handles import Bool, Int, IntLike, ceil_div, eq
 from argus.core.dsl.integers import promise, scalar
 from argus.core.dsl.kernel import Template, kernel
 from argus.core.dsl.launches import workspace
-from argus.core.dsl.products import mfma, mma
+from argus.core.dsl.products import mfma, mma, warp_mma
 from argus.core.dsl.programs import ProgramTemplate, program
 from argus.core.dsl.roles import elected, role, warp, warpgroup, warpgroups, warps
 from argus.core.dsl.statements import (
@@ -339,6 +339,7 @@ __all__ = [
     "unflatten",
     "vmem",
     "warp",
+    "warp_mma",
     "warpgroup",
     "warpgroups",
     "warps",

@@ -175,6 +175,7 @@ ENTRIES: tuple[Entry, ...] = (
         "invalid launch in a program",
         "A launch reads a workspace that no launch has written, or gets one tensor as two arguments and writes it.",
     ),
+    Entry("E222", "wait cannot be inserted", "No wait on a queue, where one is asked for, completes the operation."),
     Entry("E301", "unknown target", "The target is not one that Argus generates code for."),
     Entry(
         "E302",

@@ -15,10 +15,12 @@ from argus.core.check import check, check_thread_count
 from argus.core.diagnostic import ArgusError, Diagnostic, InternalError
 from argus.core.dsl.faults import exception_diagnostic, fault
 from argus.core.dsl.handles import extent, extents
-from argus.core.dsl.launches import bind_tensors, current_program
+from argus.core.dsl.launches import Launches, bind_tensors, current_program
 from argus.core.dsl.parameters import configs_text, launch_integers, parameters, template_name, traceable
 from argus.core.dsl.roles import split_at_roles
 from argus.core.dsl.source_location import span_of_function
+from argus.core.dsl.sync.automatic_waits import with_waits
+from argus.core.dsl.targets import ForTarget, Targets, WaitPolicy, check_waits, configs_of, threads_of
 from argus.core.dsl.tracer import Tracer, tracing
 from argus.core.dsl.views import Tensor
 from argus.core.index import Symbol
@@ -37,6 +39,8 @@ class Template:
     resident: int | None
     configs: Mapping[str, Any] = field(converter=dict)
     name: str
+    warps: int | None
+    waits: WaitPolicy | None
 
     def __repr__(self) -> str:
         target = "any target" if self.target is None else str(self.target)
@@ -58,13 +62,14 @@ class Template:
     def __call__(self, *tensors: Tensor, **keywords: object) -> None:
         """Launch the kernel in the program being traced, on whole tensors of the program.
 
-        cfg: the kernel's configuration. Symbolic integers among the other keywords become sizes of the kernel. Raises
-        E105 outside a program, E106 for tensors that do not match the parameters, and as `trace`.
+        cfg: the kernel's configuration; by default that of the program's target, or the first. Symbolic integers among
+        the other keywords become sizes of the kernel. Raises E105 outside a program, E106 for tensors that do not match
+        the parameters, and as `trace`.
         """
         program = current_program(self.name)
         arguments = bind_tensors(self.name, self.function, tensors)
         values = dict(keywords)
-        chosen = values.pop("cfg", None) if "cfg" in values else self._config(None)
+        chosen = values.pop("cfg") if "cfg" in values else self._config_in(program)
         program.add(self._trace_with(program.kernel_name(self.name), chosen, values), arguments, values)
 
     def _integers(self) -> dict[str, object]:
@@ -73,15 +78,18 @@ class Template:
         return {**launch_integers(function, span_of_function(function.__code__), ())}
 
     def _trace_with(self, name: str, chosen: object, keywords: Mapping[str, object]) -> Kernel:
-        target: object = getattr(chosen, "target", None) if self.target is None else self.target
-        threads: object = getattr(chosen, "threads", None) if self.threads is None else self.threads
+        span = span_of_function(traceable(self.function).__code__)
+        target: object = self._declared("target", chosen)
+        warps, threads = self._declared("warps", chosen), self._declared("threads", chosen)
+        threads = threads_of(target, threads, warps) if isinstance(target, Target) else None
         if not isinstance(target, Target) or not isinstance(threads, int):
             fault(
                 "E107",
                 f"kernel `{self.name}` does not say for which target and how many threads",
-                span=span_of_function(traceable(self.function).__code__),
+                span=span,
                 help="write `@kernel(target=gfx942, threads=256)`, or give the configuration these fields",
             )
+        waits = check_waits(self.name, self._declared("waits", chosen) or "manual", span)
         asked: tuple[int, ...] = getattr(chosen, "cluster", (1,)) if self.cluster is None else self.cluster
         cluster = _cluster_shape(asked, target, self.function)
         wanted: int = getattr(chosen, "resident", 1) if self.resident is None else self.resident
@@ -89,11 +97,24 @@ class Template:
         function = traceable(self.function)
         arguments = {"cfg": chosen, **keywords} if "cfg" in signature(function).parameters else keywords
         tracer = Tracer(target, threads, function.__code__, cluster)
-        return _trace_function(tracer, name, function, arguments, resident)
+        return _trace_function(tracer, name, function, arguments, resident, waits)
+
+    def _declared(self, name: str, chosen: object) -> object:
+        """What the decorator says, else the configuration."""
+        own: object = getattr(self, name)
+        return getattr(chosen, name, None) if own is None else own
 
     def instances(self) -> tuple[str | None, ...]:
         """The names of the shipped configurations; `(None,)` for a single kernel."""
         return tuple(self.configs) or (None,)
+
+    def _config_in(self, program: Launches) -> object:
+        """The configuration of a launch that names none: the first of the program's target, or the first."""
+        meant = program.target
+        if meant is None:
+            return self._config(None)
+        same = (config for config in self.configs.values() if getattr(config, "target", None) is meant)
+        return next(same, self._config(None) or ForTarget(meant))
 
     def _config(self, name: str | None) -> Any:  # noqa: ANN401 reason: a family's configuration is its author's type
         if name is None:
@@ -115,10 +136,12 @@ def kernel(function: Callable[..., None], /) -> Template: ...
 @overload
 def kernel(
     *,
-    target: Target | None = None,
+    target: Targets | None = None,
     threads: int | None = None,
+    warps: int | None = None,
     cluster: tuple[int, ...] | None = None,
     resident: int | None = None,
+    waits: WaitPolicy | None = None,
     configs: Mapping[str, object] | None = None,
     name: str | None = None,
 ) -> Callable[[Callable[..., None]], Template]: ...
@@ -128,26 +151,34 @@ def kernel(
     function: Callable[..., None] | None = None,
     /,
     *,
-    target: Target | None = None,
+    target: Targets | None = None,
     threads: int | None = None,
+    warps: int | None = None,
     cluster: tuple[int, ...] | None = None,
     resident: int | None = None,
+    waits: WaitPolicy | None = None,
     configs: Mapping[str, object] | None = None,
     name: str | None = None,
 ) -> Template | Callable[[Callable[..., None]], Template]:
     """Make a function of `Tensor["M K", bf16]` parameters a kernel.
 
     A keyword parameter annotated `Int` is a size of no tensor, from 0 to 2^30; a launch gives it with the other sizes.
-    configs: named values for the keyword parameter `cfg`; a value may carry `target`, `threads`, `cluster` and
-    `resident`. cluster: blocks of a cluster along each axis of the tiles. resident: blocks of which one processor must
-    have the registers at once, 1 by default: compilers then use fewer registers for each thread. name: by default the
-    function's. Raises ArgusError (E107) for anything but a plain `def`, and for a name that is no identifier.
+    target: one target, or several, each of which gets a kernel from the same text, called `NAME_gfx942`. threads: of a
+    block; warps: instead of threads, as so many warps (waves) of the target. waits: "automatic" inserts the waits for
+    queues, each before the first statement that needs it; by default they are written by hand.
+    configs: named values for the keyword parameter `cfg`; a value may carry `target`, `threads`, `warps`, `waits`,
+    `cluster` and `resident`. cluster: blocks of a cluster along each axis of the tiles. resident: blocks of which one
+    processor must have the registers at once, 1 by default: compilers then use fewer registers for each thread. name:
+    by default the function's. Raises ArgusError (E107) for anything but a plain `def`, and for a name that is no
+    identifier.
     """
 
     def decorate(traced: Callable[..., None]) -> Template:
         made = traceable(traced)
         called = template_name("kernel", made, name)
-        return Template(made, target, threads, cluster, resident, configs or {}, called)
+        each = configs_of(called, target, configs, span_of_function(made.__code__))
+        one = None if isinstance(target, tuple) else target
+        return Template(made, one, threads, cluster, resident, each, called, warps, waits)
 
     return decorate if function is None else decorate(function)
 
@@ -175,7 +206,12 @@ def _cluster_shape(cluster: tuple[int, ...], target: Target, function: Callable[
 
 
 def _trace_function(
-    tracer: Tracer, name: str, function: FunctionType, keywords: Mapping[str, object], resident: int
+    tracer: Tracer,
+    name: str,
+    function: FunctionType,
+    keywords: Mapping[str, object],
+    resident: int,
+    waits: WaitPolicy,
 ) -> Kernel:
     target, threads = tracer.target, tracer.threads
     span = span_of_function(function.__code__)
@@ -191,7 +227,10 @@ def _trace_function(
             raise ArgusError(exception_diagnostic(name, problem, span)) from problem
         for complete in tracer.at_end:
             complete()
-        whole_body = tracer.block.finish_body(tracer.close(tracer.scopes[0]))
+        traced = tracer.close(tracer.scopes[0])
+        if waits == "automatic":
+            traced = with_waits(traced, target, frozenset(tracer.unwaited))
+        whole_body = tracer.block.finish_body(traced)
         prologue, roles, epilogue = split_at_roles(whole_body, clustered=tracer.cluster != (1,))
     made = Kernel(
         name=name,

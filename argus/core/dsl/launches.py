@@ -23,17 +23,20 @@ from argus.core.index import Const, Index, Sym, Symbol
 from argus.core.index_text import show
 from argus.core.ir import Assert, Buffer, Kernel, Launch, View, whole
 from argus.core.span import Span
+from argus.core.target import Target
 from argus.core.walk import substitute, symbols
 
 
 class Launches:
     """One program under construction, for the duration of its trace.
 
-    claims: about the tensors that it leaves. formula_symbols: the bound variables of formulas, by wanted name.
+    target: of its kernels that name none; None if they all do. claims: about the tensors that it leaves.
+    formula_symbols: the bound variables of formulas, by wanted name.
     """
 
-    def __init__(self, root: CodeType) -> None:
+    def __init__(self, root: CodeType, target: Target | None = None) -> None:
         self.root = root
+        self.target = target
         self.parameters: tuple[Buffer, ...] = ()
         self.sizes: tuple[Symbol, ...] = ()
         self.workspaces: list[Buffer] = []

@@ -1,4 +1,4 @@
-"""Matrix products: `mfma` over waves on register fragments, `wgmma` by a warpgroup on shared memory."""
+"""Matrix products: `mfma` and `warp_mma` over waves on register fragments, `wgmma` by a warpgroup on shared memory."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.atom import Atom
+from argus.core.atoms.registry import ATOMS
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.handles import Bool, IntLike, as_cond, extent, extents
-from argus.core.dsl.tiles.fragments import Fragment
+from argus.core.dsl.tiles.fragments import Fragment, check_dtype
 from argus.core.dsl.tracer import current
 from argus.core.dsl.views import Tensor
+from argus.core.dtype import DType
 from argus.core.index import Cond, Const
 from argus.core.index_text import show
 from argus.core.ir import Mma, View
+from argus.core.target import Target
 from argus.core.tiling import TiledMma, WarpgroupMma, smallest_k
 
 Factor = Fragment | Tensor
@@ -56,6 +59,34 @@ def mfma(atom: Atom) -> MatrixInstruction:
     if not isinstance(atom, Atom) or atom.mnk is None:  # pyright: ignore[reportUnnecessaryIsInstance]  # user code is not checked
         fault("E106", f"`{atom}` is not a matrix instruction", help="write `mfma(mfma_f32_32x32x8_bf16)`")
     return MatrixInstruction(atom)
+
+
+def warp_mma(dtype: DType) -> MatrixInstruction:
+    """The matrix instruction of one warp (wave) of the kernel's target whose factors are `dtype`.
+
+    Of several, the one with the smallest product of rows and columns. Raises E108 if the target has none.
+    """
+    target = current("warp_mma").target
+    check_dtype(dtype)
+    known = [atom for atom in ATOMS if _multiplies_by_warps(atom, target)]
+    found = [atom for atom in known if all(atom.operands[role].dtype == dtype for role in ("a", "b"))]
+    if not found:
+        names = dict.fromkeys(str(atom.operands["a"].dtype) for atom in known)
+        fault(
+            "E108",
+            f"no matrix instruction of one warp of {target} multiplies {dtype}",
+            help=f"convert the factors to one of {', '.join(names)}",
+        )
+    return MatrixInstruction(min(found, key=_rows_by_columns))
+
+
+def _multiplies_by_warps(atom: Atom, target: Target) -> bool:
+    return atom.mnk is not None and target.name in atom.targets and atom.unit == target.unit
+
+
+def _rows_by_columns(atom: Atom) -> int:
+    assert atom.mnk is not None
+    return atom.mnk[0] * atom.mnk[1]
 
 
 def mma(mm: TiledMma | WarpgroupMma, acc: Fragment, a: Factor, b: Factor, *, init: Bool | bool = False) -> None:

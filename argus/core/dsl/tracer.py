@@ -72,6 +72,7 @@ class Tracer:
     the promises made so far. grouped: whether products join an open group. bound: the summation symbols and extents
     of the claim under construction; None outside a claim. formula_symbols: the bound variables of formulas, by
     wanted name.
+    unwaited: copies that are left out of automatic waits.
     cluster: blocks of a cluster along each axis of the grid. rank: this block's rank in its cluster, None until the
     grid is declared.
     """
@@ -94,6 +95,7 @@ class Tracer:
         self.at_end: list[Callable[[], None]] = []
         self.bound: list[tuple[Symbol, Index]] | None = None
         self.formula_symbols: dict[str, Symbol] = {}
+        self.unwaited: set[Stmt] = set()
         self.cluster = cluster
         self.rank: Index | None = None
         self._names: dict[str, int] = {"thread": 1}

@@ -12,6 +12,7 @@ from argus.core.dsl.copies.choose_atom import choose_atom
 from argus.core.dsl.copies.thread_layouts import AllToEach, ElectedLane
 from argus.core.dsl.faults import describe_value, fault
 from argus.core.dsl.sync.barriers import Barrier
+from argus.core.dsl.sync.copy_waits import emit_copy
 from argus.core.dsl.sync.queues import GroupQueue
 from argus.core.dsl.tensor_maps import TensorMap
 from argus.core.dsl.tiles.fragments import Fragment, add, fresh
@@ -39,6 +40,7 @@ def copy(
     signal: Barrier | None = None,
     combine: object = None,
     through: TensorMap | None = None,
+    wait: bool | None = None,
 ) -> None:
     """Copy a tile between registers and memory, or between memories.
 
@@ -47,7 +49,8 @@ def copy(
     writes a register tile replicated over a warp. edge: the value of out-of-bounds reads, while out-of-bounds writes
     are dropped; without it the copy must be in bounds. signal: the barrier that a TMA load completes on, unless it
     fills a slot. combine: `add` adds each element atomically to the target. through: the tensor map in memory that a
-    TMA store uses.
+    TMA store uses. wait: True waits for the copy right after it, where its instruction completes on a queue; False
+    leaves it out of `@kernel(waits="automatic")`.
     """
     tracer = current("copy")
     for side in (source, target):
@@ -59,7 +62,7 @@ def copy(
     parts = split_into_boxes(source.view, target.view, named)
     if parts != ((source.view, target.view),):
         for one, other in parts:
-            copy(Tensor(one), Tensor(other), via=via, edge=edge, signal=signal, through=through)
+            copy(Tensor(one), Tensor(other), via=via, edge=edge, signal=signal, through=through, wait=wait)
         return
     tv = _copy_layout(source, target, _single_thread_layout(named, source.view, by))
     _check_shapes(source.view, target.view, tv)
@@ -68,20 +71,19 @@ def copy(
     event = _completion_barrier(tracer, atom, target.view, signal)
     edge = _check_fill(source, target, _check_edge(edge, atom))
     peers = _receiver_mask(tracer, atom, via) if isinstance(via, Multicast) else None
-    tracer.emit(
-        Copy(
-            atom,
-            source.view,
-            target.view,
-            tv,
-            edge,
-            event,
-            peers,
-            joined,
-            through=_tensor_map_buffer(through, atom, target.view),
-            span=tracer.span(),
-        )
+    made = Copy(
+        atom,
+        source.view,
+        target.view,
+        tv,
+        edge,
+        event,
+        peers,
+        joined,
+        through=_tensor_map_buffer(through, atom, target.view),
+        span=tracer.span(),
     )
+    emit_copy(tracer, made, wait)
 
 
 def _receiver_mask(tracer: Tracer, atom: Atom, via: Multicast) -> Index:
@@ -242,8 +244,15 @@ def _check_shapes(source: View, target: View, by: TV) -> None:
         )
 
 
-def load(view: Tensor, layout: TV | AllToEach, *, via: Via | None = None, edge: float | None = None) -> Fragment:
-    """A new register tile with the view's elements under a thread-value layout. via, edge: as for `copy`."""
+def load(
+    view: Tensor,
+    layout: TV | AllToEach,
+    *,
+    via: Via | None = None,
+    edge: float | None = None,
+    wait: bool | None = None,
+) -> Fragment:
+    """A new register tile with the view's elements under a thread-value layout. via, edge, wait: as for `copy`."""
     tracer = current("load")
     check_operand(view)
     by = layout.layout_for(view.view) if isinstance(layout, AllToEach) else layout
@@ -251,5 +260,5 @@ def load(view: Tensor, layout: TV | AllToEach, *, via: Via | None = None, edge: 
     _check_shapes(view.view, value.view, by)
     atom = choose_atom(tracer.target, view.view, value.view, by, _named_atoms(via))
     edge = _check_fill(view, value, _check_edge(edge, atom))
-    tracer.emit(Copy(atom, view.view, value.view, by, edge, span=tracer.span()))
+    emit_copy(tracer, Copy(atom, view.view, value.view, by, edge, span=tracer.span()), wait)
     return value

@@ -16,12 +16,12 @@ from argus.core.layout import TV, Layout
 from argus.core.tiling import spread as spread_layout
 
 
-def spread(tile: tuple[int, ...], *, threads: int, vector: int) -> TV:
+def spread(tile: tuple[int, ...], *, threads: int | None = None, vector: int) -> TV:
     """A layout of `threads` over the rows of a tile (or a one-dimensional tile), `vector` consecutive elements each.
 
-    Raises E109 if they do not divide the tile.
+    threads: by default those of the block, or of the agent inside a role. Raises E109 if they do not divide the tile.
     """
-    covered, among, width = extents(tile, "`tile`"), extent(threads, "`threads`"), extent(vector, "`vector`")
+    covered, among, width = extents(tile, "`tile`"), _threads(threads, "spread"), extent(vector, "`vector`")
     if len(covered) not in (1, 2):
         fault("E106", f"threads are spread over one axis or two, found {len(covered)}", help="write `(rows, columns)`")
     try:
@@ -39,12 +39,13 @@ def _spread_axis(count: int, threads: int, vector: int) -> TV:
     return TV(Layout(threads, vector), Layout((vector, times), (1, threads * vector)), (count,))
 
 
-def runs(tile: tuple[int, ...], *, threads: int, vector: int) -> TV:
+def runs(tile: tuple[int, ...], *, threads: int | None = None, vector: int) -> TV:
     """A blocked layout of a one-dimensional tile: thread t holds the t-th run of consecutive elements.
 
-    Raises E109 unless the runs are multiples of `vector`.
+    threads: by default those of the block, or of the agent inside a role. Raises E109 unless the runs are multiples of
+    `vector`.
     """
-    covered, among, width = extents(tile, "`tile`"), extent(threads, "`threads`"), extent(vector, "`vector`")
+    covered, among, width = extents(tile, "`tile`"), _threads(threads, "runs"), extent(vector, "`vector`")
     if len(covered) != 1:
         fault("E106", f"runs take a tile of one axis, found {len(covered)}", help="write `(elements,)`")
     if covered[0] % (among * width) != 0:
@@ -57,9 +58,14 @@ def runs(tile: tuple[int, ...], *, threads: int, vector: int) -> TV:
     return TV(Layout(among, run), Layout(run, 1), covered)
 
 
-def replicated(threads: int) -> TV:
-    """The layout of a scalar that every thread holds."""
-    return TV(Layout(extent(threads, "`threads`"), 0), Layout(1, 0), ())
+def replicated(threads: int | None = None) -> TV:
+    """The layout of a scalar that every thread holds; by default every thread of the block, or of the agent."""
+    return TV(Layout(_threads(threads, "replicated"), 0), Layout(1, 0), ())
+
+
+def _threads(given: int | None, what: str) -> int:
+    """The threads of a layout: those given, or those that run the current statements. Raises E105 outside a kernel."""
+    return current(what).agent.threads if given is None else extent(given, "`threads`")
 
 
 @frozen
@@ -76,9 +82,9 @@ class AllToEach:
         return TV(Layout(self.threads, 0), Layout(prod(shape), 1), shape)
 
 
-def all_to_each(threads: int) -> AllToEach:
-    """The layout of a `load` by which each of `threads` threads gets the whole tile."""
-    return AllToEach(extent(threads, "`threads`"))
+def all_to_each(threads: int | None = None) -> AllToEach:
+    """The layout of a `load` by which each of `threads` threads, by default all, gets the whole tile."""
+    return AllToEach(_threads(threads, "all_to_each"))
 
 
 @frozen

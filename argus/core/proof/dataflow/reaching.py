@@ -15,6 +15,7 @@ from attrs import define, field
 from argus.core import algebra
 from argus.core.index import And, Cond, Index
 from argus.core.ir import Alloc, Buffer, Copy, Reset, Stmt, Tag
+from argus.core.ir.queues import queue_of
 from argus.core.proof.dataflow.access import Access, Accesses, overlap
 from argus.core.proof.dataflow.executions import HORIZON, Execution, History, Horizon
 from argus.core.proof.dataflow.flattened_views import FlattenedView
@@ -24,7 +25,7 @@ from argus.core.proof.dataflow.separable_index import FragmentIndex
 from argus.core.proof.dataflow.timeline import Segment, Timeline
 from argus.core.proof.prover import Prover
 from argus.core.proof.sync.epochs import Epochs, epochs_of
-from argus.core.proof.sync.ordering import Ordering, queue_of
+from argus.core.proof.sync.ordering import Ordering
 from argus.core.proof.values.content import BoolArray, Names
 from argus.core.values.expr import Expr
 

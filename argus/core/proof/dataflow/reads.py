@@ -10,13 +10,13 @@ from argus.core import algebra
 from argus.core.atom import Queue
 from argus.core.index import Cond
 from argus.core.ir import Buffer, Mma, Stmt
+from argus.core.ir.queues import queue_of
 from argus.core.proof.dataflow.access import Access
 from argus.core.proof.dataflow.executions import Execution, Horizon
 from argus.core.proof.dataflow.lookup import agent_symbol_of_cells, substitute_agent
 from argus.core.proof.dataflow.reaching import Flow, ReachingWrite
 from argus.core.proof.dataflow.timeline import Step
 from argus.core.proof.obligation import Obligation
-from argus.core.proof.sync.ordering import queue_of
 
 
 def arrival_obligations(flow: Flow) -> Iterator[Obligation]:

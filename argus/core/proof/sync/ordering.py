@@ -9,7 +9,8 @@ from attrs import frozen
 
 from argus.core.atom import Queue
 from argus.core.index import Cond
-from argus.core.ir import Commit, Copy, Stmt, Sync, Wait
+from argus.core.ir import Commit, Stmt, Sync, Wait
+from argus.core.ir.queues import completes_in_order, queue_of
 from argus.core.proof.dataflow.executions import Execution, steps_between
 from argus.core.proof.dataflow.timeline import Shift, Step, Timeline
 from argus.core.proof.prover import Prover
@@ -20,18 +21,6 @@ Relation = Literal["ordered", "undrained", "unordered", "unknown"]
 _WORST_FIRST: tuple[Relation, ...] = ("unknown", "unordered", "undrained", "ordered")
 
 
-def queue_of(stmt: Stmt) -> Queue | None:
-    """The completion queue of an operation whose completion the hardware does not track; None otherwise."""
-    if isinstance(stmt, Copy) and not stmt.atom.completion.tracked:
-        return stmt.atom.completion.queue
-    return None
-
-
-def _completes_in_order(older: Stmt, younger: Stmt) -> bool:
-    """Whether the younger of two operations on one queue never completes first; a load and a store have no order."""
-    return queue_of(older) == "lds" or _is_global_store(older) == _is_global_store(younger)
-
-
 _GROUPED: frozenset[Queue] = frozenset({"cp_async"})
 """Queues whose entries are groups: an operation is counted once its group has been committed."""
 
@@ -40,7 +29,7 @@ def _is_entry(stmt: Stmt, operation: Stmt, queue: Queue) -> bool:
     """Whether a statement adds an entry to the queue that never completes before the operation."""
     if queue in _GROUPED:
         return isinstance(stmt, Commit) and stmt.queue == queue
-    return queue_of(stmt) == queue and _completes_in_order(operation, stmt)
+    return queue_of(stmt) == queue and completes_in_order(operation, stmt)
 
 
 def _executed_by_all(passed: Step, operation: Step) -> bool:
@@ -48,10 +37,6 @@ def _executed_by_all(passed: Step, operation: Step) -> bool:
     if passed.waves is None:
         return True
     return operation.waves is not None and not operation.waves & ~passed.waves
-
-
-def _is_global_store(stmt: Stmt) -> bool:
-    return isinstance(stmt, Copy) and stmt.target.buffer.space == "global"
 
 
 @frozen(eq=False)

@@ -6,14 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from attrs import evolve
 
-from argus.core.dsl.sync.automatic_waits import with_waits
-from argus.core.ir import Kernel, Stmt, Wait, bodies, walk, with_bodies
+from argus.core.ir import Wait, walk
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Unknown
 from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
+from property_tests.waits import waiting_automatically
 
 WAIT = re.compile(r"\b(vmem|lds|cp_async|bulk|wgmma)\.wait\(")
 ENDED_ITERATIONS = "tiles_drained_one_by_one"
@@ -26,16 +25,6 @@ def waits_by_hand(path: Path) -> bool:
 
 
 FILES = sorted(path for path in (CORPUS / "proved").glob("*.py") if waits_by_hand(path))
-
-
-def without_waits(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    kept = [stmt for stmt in body if not isinstance(stmt, Wait)]
-    return tuple(with_bodies(stmt, tuple(without_waits(part) for part in bodies(stmt))) for stmt in kept)
-
-
-def waiting_automatically(kernel: Kernel) -> Kernel:
-    body = with_waits(without_waits(kernel.prologue), kernel.target, frozenset())
-    return evolve(kernel, prologue=body)
 
 
 def test_the_corpus_has_many_kernels_that_wait() -> None:

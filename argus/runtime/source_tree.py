@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import argus
 from argus.runtime.kernel_cache import sources_digest
 
 _DIGITS = 16
@@ -18,7 +17,7 @@ def source_tree(root: Path | None = None) -> dict[str, str]:
     Files may differ from those of the commit: equal digests are equal files. root: of the checkout.
     """
     found = {"sources": sources_digest()[:_DIGITS]}
-    commit = _commit(root or Path(argus.__file__).parents[1])
+    commit = _commit(root or Path(__file__).parents[2])
     return found | ({"commit": commit} if commit else {})
 
 

@@ -3,11 +3,11 @@
 
 from argus.language import (
     Tensor, assert_equals, assume, bf16, block_id, ceil_div, copy, eq, f32, gfx942, kernel, load, loop, maximum, mma,
-    registers, sm_90a, total, warp_mma,
+    registers, total, warp_mma,
 )
 
 
-@kernel(target=(gfx942, sm_90a), warps=1, waits="automatic")
+@kernel(target=gfx942, warps=1, waits="automatic")
 def gemm_bias_relu(A: Tensor["M K", bf16], B: Tensor["N K", bf16], bias: Tensor["N", f32], C: Tensor["M N", bf16]):
     (M, K), (N, _) = A.shape, B.shape
     assume(K >= 1, K % 8 == 0, N % 2 == 0)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from argus.core.algebra import TRUE
 from argus.core.atoms.sm_90a.tma import ATOMS
-from argus.core.ir import Copy, Kernel, View
+from argus.core.index import Cond
+from argus.core.ir import Copy, If, Kernel, Stmt, View, walk
 from argus.core.proof import analysis
 from argus.core.proof.dataflow import reads, timeline
 from argus.core.proof.dataflow.timeline import Step
-from argus.core.proof.limits import boxes, budgets, indirect_index, integers, memory, vectors
+from argus.core.proof.limits import boxes, budgets, divisors, indirect_index, integers, memory, vectors
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.sync.roles import obligations
 from argus.testing.mutation import named
@@ -21,6 +24,7 @@ from tests.verifier.switched_off_checks import (
     Case,
     always,
     cases_test,
+    load_edited,
     true_condition,
     without_obligations,
 )
@@ -39,6 +43,24 @@ def without_stages(patch: pytest.MonkeyPatch) -> None:
         return Obligation("I18", "", stmt, TRUE)
 
     patch.setattr(memory, "_stage_obligation", whole)
+
+
+def branches_are_taken_everywhere(patch: pytest.MonkeyPatch) -> None:
+    """A divisor is taken for positive if a branch of the kernel says so, wherever it is computed."""
+    surroundings = vars(divisors)["_with_surroundings"]
+
+    def with_all_branches(body: tuple[Stmt, ...], around: tuple[Cond, ...]) -> Iterator[tuple[Stmt, tuple[Cond, ...]]]:
+        taken = tuple(stmt.cond for stmt in walk(body) if isinstance(stmt, If))
+        return surroundings(body, (*around, *taken))
+
+    patch.setattr(divisors, "_with_surroundings", with_all_branches)
+
+
+def divided_ahead_of_the_branch() -> Kernel:
+    """The row is loaded before the branch that says that the divisor is positive."""
+    guarded = "        with when(k < M):\n            copy(load(X[k % (M - k)], BY), Z[k])\n"
+    ahead = "        row = load(X[k % (M - k)], BY, edge=0)\n        with when(k < M):\n            copy(row, Z[k])\n"
+    return load_edited("divisors_positive_in_their_loop", (guarded, ahead)).trace()
 
 
 def copy_of_another_swizzle() -> Kernel:
@@ -82,6 +104,7 @@ CASES: tuple[Case, ...] = (
     ("box_that_begins_within_a_chunk", "I19", without_obligations(boxes, "box_start_obligations")),
     ("descriptor_too_large", "I28", without_obligations(integers, "_byte_offset_obligation")),
     ("branch_on_the_rows_after_a_tile", "I28", without_obligations(obligations, "divisor_obligations")),
+    ("divisor_zero_in_the_last_iteration", "I28", without_obligations(divisors, "divisor_obligations")),
     ("table_beyond_64_bits", "I28", without_obligations(indirect_index, "read_width_obligations")),
     ("registers_over_the_file", "I21", without_obligations(budgets, "role_register_obligations")),
     ("sentinel_prefetched", "I27", without_obligations(indirect_index, "_coordinate_obligations")),
@@ -99,12 +122,14 @@ test_a_twin_slips_past_without_its_check = cases_test(CASES)
 
 
 MADE: tuple[Case, ...] = (
+    (divided_ahead_of_the_branch, "I28", without_obligations(divisors, "divisor_obligations")),
+    (divided_ahead_of_the_branch, "I28", branches_are_taken_everywhere),
     (copy_of_another_swizzle, "I17", without_obligations(boxes, "box_obligations")),
     (rows_that_overlap, "I22", without_obligations(budgets, "distinct_address_obligations")),
     (slots_that_overlap, "I22", without_obligations(budgets, "distinct_address_obligations")),
     (lanes_that_write_outside, "I37", any_lanes_may_be_chosen),
 )
-"""Faults that the DSL does not let anyone write: edits of a traced kernel."""
+"""Edits of kernels, and faults that the DSL does not let anyone write: edits of a traced kernel."""
 
 
 test_a_made_twin_slips_past_without_its_check = cases_test(MADE)

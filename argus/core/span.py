@@ -27,6 +27,11 @@ class Span:
         """The innermost frame; None without a source."""
         return self.frames[0] if self.frames else None
 
+    @property
+    def place(self) -> str:
+        """The line, with the name of its file without folders; empty without a source."""
+        return f"{self.frames[0].file.rpartition('/')[2]}:{self.frames[0].line}" if self.frames else ""
+
     def __str__(self) -> str:
         return f"{self.frames[0].file}:{self.frames[0].line}" if self.frames else "<no source>"
 

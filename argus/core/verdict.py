@@ -108,8 +108,8 @@ class Counterexample:
         facts += [f"and thread {self.other_thread}"] if self.other_thread is not None else []
         facts += [f"iteration {', '.join(f'{name} = {at}' for name, at in self.iteration)}"] if self.iteration else []
         lines = [f"at {', '.join(facts)}"] if facts else []
-        lines += [f"in {_file_and_line(self.at)}"] if self.at.frames else []
-        lines += [f"against {_file_and_line(self.other_at)}"] if self.other_at.frames else []
+        lines += [f"in {self.at.place}"] if self.at.frames else []
+        lines += [f"against {self.other_at.place}"] if self.other_at.frames else []
         return (*lines, *[f"{name}: {tag}" for name, tag in self.tags])
 
     def __str__(self) -> str:
@@ -128,10 +128,6 @@ class Counterexample:
         below = "\n".join(str(self).splitlines()[1:])
         title = f'<b style="color:#cf222e">{self.code}: {escape(self.message)}</b>'
         return f"<p>{title}</p><pre>{escape(below)}</pre>" if below else f"<p>{title}</p>"
-
-
-def _file_and_line(span: Span) -> str:
-    return f"{span.frames[0].file.rpartition('/')[2]}:{span.frames[0].line}"
 
 
 @frozen
@@ -209,7 +205,7 @@ class VariantChange:
     at: Span = NOWHERE
 
     def __str__(self) -> str:
-        return f"{self.text} ({_file_and_line(self.at)})" if self.at.frames else self.text
+        return f"{self.text} ({self.at.place})" if self.at.frames else self.text
 
 
 @frozen

@@ -21,6 +21,7 @@ from argus.interp.search.schedule import Adversary, Schedule
 from argus.interp.state import Launch
 from argus.interp.values.drawn_inputs import drawn_floats
 from argus.interp.values.formulas import check_claim_of_program
+from argus.interp.values.precision import IN_FLOAT64, precision_of
 from argus.interp.values.tensor_claims import array_of
 from argus.interp.violation import Reporter
 
@@ -47,9 +48,10 @@ def run_program(
     env = {symbol: sizes[symbol.name] for symbol in program.sizes}
     claims = program_claims(program)
     stated = claims or [each for step in program.launches for each in formula_claims(step.kernel)]
-    exact = tags and not values and bool(stated)
-    last = {claim.view.buffer: _last_writer(program, claim.view.buffer) for _, claim in claims} if exact else {}
-    values = values or exact or any(needs_values(step.kernel) for step in program.launches)
+    compared = tags and not values and bool(stated)
+    last = {claim.view.buffer: _last_writer(program, claim.view.buffer) for _, claim in claims} if compared else {}
+    precision = precision_of([step.kernel for step in program.launches]) if schedule.rounds else IN_FLOAT64
+    values = values or compared or any(needs_values(step.kernel) for step in program.launches)
     launches = [
         Launch(
             Prepared(step.kernel),
@@ -60,7 +62,9 @@ def run_program(
             Adversary(schedule),
             Reporter(limit),
             records_sets=position + 1 < len(program.launches),
-            exact=exact,
+            exact=compared and not schedule.rounds,
+            compared=compared,
+            precision=precision,
             claimed=frozenset(parameter for number, parameter in last.values() if number == position),
         )
         for position, step in enumerate(program.launches)
@@ -68,7 +72,7 @@ def run_program(
     coverage: dict[Any, int] = {}
     given = dict(arrays or {})
     with np.errstate(all="ignore"):
-        memory = _memory(program, launches, given, seed)
+        memory = _memory(program, launches, given, (seed, schedule.draw) if schedule.rounds else seed)
         records, written = Records(), set[Buffer]()
         for step, launch in zip(program.launches, launches, strict=True):
             launch.records = records
@@ -78,7 +82,7 @@ def run_program(
             run_blocks(launch)
             coverage.update(launch.coverage)
             written |= _written(step)
-        if exact and not any(launch.halted for launch in launches):
+        if compared and not any(launch.halted for launch in launches):
             only_read = [b for b in program.parameters if b in memory and b not in written]
             reads = {buffer.name: _array(program, launches, buffer) for buffer in only_read} | _unread(
                 program, memory, given, env
@@ -156,7 +160,9 @@ def _users(program: Program, launches: list[Launch], buffer: Buffer) -> list[tup
     ]
 
 
-def _memory(program: Program, launches: list[Launch], arrays: Mapping[str, Array], seed: int) -> dict[Buffer, Cells]:
+def _memory(
+    program: Program, launches: list[Launch], arrays: Mapping[str, Array], seed: int | tuple[int, int]
+) -> dict[Buffer, Cells]:
     """The tensors of the program at its start: filled inputs, uninitialised outputs and workspaces."""
     random = np.random.default_rng(seed)
     memory: dict[Buffer, Cells] = {}

@@ -33,6 +33,7 @@ from argus.interp.step import run_block
 from argus.interp.values import distinct
 from argus.interp.values.formulas import check_formulas
 from argus.interp.values.nodes import parts_first
+from argus.interp.values.precision import IN_FLOAT64, precision_of
 from argus.interp.values.tensor_claims import array_of, number, written_once
 from argus.interp.violation import Reporter, UnsatisfiedPromiseError, Violation
 
@@ -91,11 +92,12 @@ def run_prepared(
 ) -> Outcome:
     """`run`, for a kernel that is run many times. journal: records the writes of the run.
 
-    A run that checks claims and is asked for no values computes those that formulas are about, in float64 throughout.
+    A run that checks claims and is asked for no values computes those that formulas are about, in float64 throughout,
+    unless the schedule rounds them.
     """
     kernel = prepared.kernel
-    exact = tags and not values and bool(prepared.formula_claims)
-    values = values or exact or needs_values(kernel)
+    compared = tags and not values and bool(prepared.formula_claims)
+    values = values or compared or needs_values(kernel)
     env = {symbol: sizes[symbol.name] for symbol in kernel.sizes}
     tensors = {} if journal is None else journal.tensors
     records_sets, adversary = prepared.stores_to_peers, Adversary(schedule)
@@ -109,7 +111,9 @@ def run_prepared(
         Reporter(limit),
         records_sets=records_sets,
         journal=journal,
-        exact=exact,
+        exact=compared and not schedule.rounds,
+        compared=compared,
+        precision=precision_of((kernel,)) if schedule.rounds else IN_FLOAT64,
     )
     with np.errstate(all="ignore"):
         load(launch, arrays or {}, (seed, schedule.draw) if schedule.draw else seed)
@@ -201,5 +205,5 @@ def _check_tensors(launch: Launch, *, complete: bool) -> None:
     for stmt in walk(launch.prepared.kernel.body):
         if isinstance(stmt, Assert) and isinstance(stmt.claim, WrittenOnce):
             written_once(launch, stmt, stmt.claim, complete=complete)
-    if launch.exact and not launch.halted:
+    if launch.compared and not launch.halted:
         check_formulas(launch, complete=complete)

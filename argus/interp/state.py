@@ -18,6 +18,7 @@ from argus.interp.machine.waves import Operation, SharedAccess, Wave
 from argus.interp.memory.cells import AnyArray, Cells, IntArray, Records, Written, blank, storage, unravel
 from argus.interp.memory.trace import FaultContext, Journal, Spot
 from argus.interp.search.schedule import Adversary
+from argus.interp.values.precision import IN_FLOAT64, Precision
 from argus.interp.values.suspicions import Suspicions
 from argus.interp.values.tag_sources import TagSources
 from argus.interp.violation import Event, Reporter
@@ -36,6 +37,8 @@ class Launch:
     blocks. tag_sources: the elements that the inputs' records belong to, once computed. distinct_elements: elements of
     claims of distinctness, which compare several waves. journal: the trace of all writes, if requested. exact: floats
     are computed in float64 and rounded to no other type, so that values can be compared with formulas over the reals.
+    compared: values are compared with formulas, in float64 or rounded to their types. precision: what is taken for
+    rounding where they are.
     claimed: tensors whose writes are recorded for claims of the program. initial: what tensors held before the launch,
     of those that claims name so.
     """
@@ -59,6 +62,8 @@ class Launch:
     tag_sources: TagSources | None = None
     journal: Journal | None = None
     exact: bool = False
+    compared: bool = False
+    precision: Precision = IN_FLOAT64
     claimed: frozenset[Buffer] = frozenset()
     initial: dict[str, AnyArray] = field(factory=dict[str, AnyArray])
     distinct_elements: dict[Compared, Gathered] = field(factory=dict["Compared", "Gathered"])

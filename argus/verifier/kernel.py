@@ -16,7 +16,7 @@ from argus.core.index_text import show
 from argus.core.invariants import INVARIANTS
 from argus.core.ir import Buffer, Kernel
 from argus.core.proof.analysis import Analysis, analyse
-from argus.core.proof.applicability import CHECKED_INVARIANTS, machine_assumptions, not_applicable
+from argus.core.proof.applicability import CHECKED_INVARIANTS, machine_assumptions, not_applicable, real_assumptions
 from argus.core.proof.obligation import INVARIANT_PRIORITY, Obligation
 from argus.core.proof.outputs.data_contracts import declared_promises, promise_witnesses
 from argus.core.query import Answer, Budget, GaveUp, Sat, Unsat
@@ -31,7 +31,8 @@ from argus.solvers.session.answers import OutOfTime
 from argus.solvers.session.session import Session
 from argus.verifier.garbage import few_collections
 from argus.verifier.progress import tell
-from argus.verifier.refute import Refutation, Suspect, is_static, refute, static_fault
+from argus.verifier.refute import Refutation, Suspect, is_static, static_fault
+from argus.verifier.refute_rounding import refute_or_round
 from argus.verifier.uncovered import uncovered_outputs
 
 Refuter = Callable[[Sequence[Suspect]], Refutation | None]
@@ -73,7 +74,9 @@ def verify(
     try:
         tell("analysing its data flow")
         analysis = analyse(traced, session)
-        return report_on(traced, analysis, session, lambda found: refute(traced, found, session.budget, runs), start)
+        return report_on(
+            traced, analysis, session, lambda found: refute_or_round(traced, found, session.budget, runs), start
+        )
     except OutOfTime:
         return out_of_time(traced, session, start)
 
@@ -285,7 +288,8 @@ def _proved(kernel: Kernel, analysis: Analysis, checked: tuple[CheckedObligation
     ]
     listed += [f"{s.low} <= {s.name} <= {s.high}" for s in kernel.sizes]
     listed += [f"tensors are row-major, aligned to 16 bytes and do not overlap: {_names(kernel.parameters)}"]
-    listed += machine_assumptions(kernel)
+    later = frozenset[Buffer]().union(*(flow.decided for flow in analysis.flows))
+    listed += (*machine_assumptions(kernel), *real_assumptions(kernel, later))
     listed += dict.fromkeys(j.obligation.presumed for j in checked if j.obligation.presumed)
     results = tuple(dict.fromkeys(j.obligation.note for j in checked if j.obligation.note))
     return Proved(len(checked), tuple(sorted(methods.items())), tuple(listed), tuple(sorted(coverage.items())), results)

@@ -35,8 +35,9 @@ from argus.verifier.garbage import few_collections
 from argus.verifier.kernel import out_of_time, report_on, verify
 from argus.verifier.loader import Exported
 from argus.verifier.nearest import with_nearest
-from argus.verifier.refute import Refutation, Suspect, refute
+from argus.verifier.refute import Refutation, Suspect
 from argus.verifier.refute_program import ProgramLaunch, refute_launch
+from argus.verifier.refute_rounding import refute_or_round
 
 Contents = tuple[Mapping[Buffer, TensorContent], Mapping[Buffer, Left | str]]
 """What a program's tensors hold between two launches, as tags and as values."""
@@ -151,7 +152,7 @@ def _verify_launch(
     def refute_here(suspects: Sequence[Suspect]) -> Refutation | None:
         found = None
         if not brought and not any(suspect.obligation.invariant == "I34" for suspect in suspects):
-            found = refute(own.kernel, suspects, session.budget)
+            found = refute_or_round(own.kernel, suspects, session.budget)
         return found or refute_launch(site, suspects, session.budget)
 
     report = report_on(own.kernel, analysis, session, refute_here, start)

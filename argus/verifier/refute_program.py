@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 from attrs import evolve, frozen
 
@@ -12,16 +12,24 @@ from argus.core.diagnostic import ArgusError
 from argus.core.ir import Assert, Buffer, Copy, Equals, Launch, Program, Stmt, program_claims, walk
 from argus.core.proof.obligation import INVARIANT_PRIORITY, Obligation
 from argus.core.proof.outputs.launch_context import LaunchContext
+from argus.core.proof.values.held.deciding import deciding
 from argus.core.query import Budget
 from argus.interp.programs import run_program
 from argus.interp.search.budget import RunBudget
 from argus.interp.search.diagnosis import Witness
-from argus.interp.search.schedule import Schedule, directed
+from argus.interp.search.schedule import Schedule, directed, rounding
 from argus.interp.search.search import assumed, sizes_in_order, work
 from argus.interp.search.shrink import RUNS, descend
 from argus.interp.violation import UnsatisfiedPromiseError, Violation
 from argus.verifier.formula_diagnosis import diagnose_program
 from argus.verifier.refute import Refutation, RunEvidence, Suspect, is_static, refutation_of_run, static_fault
+from argus.verifier.refute_rounding import (
+    EVIDENCE,
+    MOST_SIZES,
+    asks_for_rounding,
+    budget_of_rounding,
+    is_of_formula,
+)
 
 Sizes = Mapping[str, int]
 _GARBAGE = frozenset(("I38",))
@@ -64,7 +72,7 @@ def refute_launch(site: ProgramLaunch, suspects: Sequence[Suspect], budget: Budg
         if suspect.sizes is not None and is_static(suspect.obligation):
             return static_fault(site.own.kernel, suspect)
     try:
-        witness = _search(site, suspects, left)
+        witness = _search(site, suspects, left) or _search_rounded(site, suspects, budget)
         if witness is None:
             return None
         witness, smallest = _shrink(site, witness, left, split=_slice_symptoms(suspects))
@@ -76,7 +84,8 @@ def refute_launch(site: ProgramLaunch, suspects: Sequence[Suspect], budget: Budg
         return None
     obligations = [suspect.obligation for suspect in suspects]
     explained = evolve(witness.violation, code=_code(witness.violation, suspects), related=_cause(witness, suspects))
-    evidence = RunEvidence(differs=diagnose_program(site.program, witness))
+    rounded = witness.schedule.rounds
+    evidence = EVIDENCE if rounded else RunEvidence(differs=diagnose_program(site.program, witness))
     return refutation_of_run(site.own.kernel, evolve(witness, violation=explained), smallest, obligations, evidence)
 
 
@@ -131,6 +140,23 @@ def _search(site: ProgramLaunch, suspects: Sequence[Suspect], budget: RunBudget)
             found = _violations(site, size, schedule, split=split)
             if found:
                 return Witness(size, schedule, min(found, key=lambda v: INVARIANT_PRIORITY.index(v.code)))
+    return None
+
+
+def _search_rounded(site: ProgramLaunch, suspects: Sequence[Suspect], budget: Budget) -> Witness | None:
+    """A run in which numbers that are rounded to their types decide otherwise than the program's claim says."""
+    decided = any(deciding(launch.kernel) for launch in site.launches[: site.number + 1])
+    if not decided or not site.claims or not asks_for_rounding(suspects):
+        return None
+    left = budget_of_rounding(budget)
+    for schedule in rounding(site.program.launches[site.number].kernel):
+        for size in islice(_sizes(site, ()), MOST_SIZES):
+            if not left.spend():
+                return None
+            found = _violations(site, size, schedule, split=frozenset())
+            wrong = next(filter(is_of_formula, found), None)
+            if wrong is not None:
+                return Witness(size, schedule, wrong)
     return None
 
 

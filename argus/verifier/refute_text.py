@@ -41,11 +41,12 @@ _ORDERS = {
 
 def describe_schedule(schedule: Schedule) -> str:
     """A schedule in words; distinct schedules of one kernel have distinct texts."""
+    rounds = ", numbers rounded to their types" if schedule.rounds else ""
     if schedule.priority:
-        return f"each moves if it can, in this order: {', '.join(_ACTORS[actor] for actor in schedule.priority)}"
+        return f"each moves if it can, in this order: {', '.join(map(_ACTORS.__getitem__, schedule.priority))}{rounds}"
     chance = "mixed" in (schedule.style, schedule.order) or schedule.order == "random"
     seed = f", seed {schedule.seed}" if chance else ""
-    return f"asynchronous operations {_STYLES[schedule.style]}, {_ORDERS[schedule.order]}{seed}"
+    return f"asynchronous operations {_STYLES[schedule.style]}, {_ORDERS[schedule.order]}{seed}{rounds}"
 
 
 def thread_text(thread: int, unit: int) -> str:

@@ -9,13 +9,14 @@ from attrs import evolve
 
 from argus.core.dtype import DType
 from argus.core.index import Cond
+from argus.core.proof.outputs import equality_claims
 from argus.core.proof.values.held import elements, rounded_integers
 from argus.core.proof.values.held.rounded_integers import operation
 from argus.core.query import Budget
 from argus.core.values.expr import Expr
-from argus.core.verdict import Unknown
+from argus.core.verdict import Proved, Unknown
 from argus.verifier.kernel import verify
-from tests.verifier.switched_off_checks import assert_proved, load_edited
+from tests.verifier.switched_off_checks import NOT_KNOWN, PROVED, REFUTED, assert_proved, load, load_edited
 
 NO_RUNS = evolve(Budget(), runs=0)
 PROMISE = "    promise(Z, lambda z: (z >= 0) & (z < 1 << 24))\n"
@@ -143,3 +144,51 @@ def test_what_bf16_may_not_have_slips_past_if_it_is_taken_to_have_it(
     monkeypatch.setattr(rounded_integers, "_has", anything)
 
     assert_proved(kernel)
+
+
+CANCELLING = {
+    "one_more_taken_for_greater": REFUTED,
+    "sums_in_another_order_taken_for_equal": REFUTED,
+    "thirds_taken_for_exact": NOT_KNOWN,
+}
+
+
+def as_over_the_reals(of: Expr) -> Expr:
+    return of
+
+
+@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.parametrize("name", CANCELLING)
+def test_a_test_in_which_numbers_cancel_slips_past_if_it_is_one_over_the_reals(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = load(name, CANCELLING[name])
+    assert isinstance(verify(kernel, solver="z3", budget=NO_RUNS).verdict, Unknown)
+
+    monkeypatch.setattr(equality_claims, "with_tests_in_floats", as_over_the_reals)
+
+    assert_proved(kernel)
+
+
+@pytest.mark.share(64, among="verifier: checks of values")
+def test_a_sum_in_bf16_slips_past_if_it_is_taken_for_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = load("sum_in_bf16_taken_for_exact")
+    assert isinstance(verify(kernel, solver="z3", budget=NO_RUNS).verdict, Unknown)
+
+    monkeypatch.setattr(elements, "computed", of_reals)
+    monkeypatch.setattr(equality_claims, "with_tests_in_floats", as_over_the_reals)
+
+    assert_proved(kernel)
+
+
+@pytest.mark.share(64, among="verifier: checks of values")
+def test_the_verdict_lists_where_rounding_may_decide() -> None:
+    listed = dict[str, list[str]]()
+    for name in ("formula_tests_in_which_numbers_cancel", "formula_leaky_relu", "formula_softmax"):
+        verdict = verify(load(name, PROVED), solver="z3", budget=NO_RUNS).verdict
+        assert isinstance(verdict, Proved)
+        listed[name] = [each for each in verdict.assumptions if "(reals)" in each]
+    (line,) = listed["formula_tests_in_which_numbers_cancel"]
+    assert line.endswith("formula_tests_in_which_numbers_cancel.py:14")
+    assert not listed["formula_leaky_relu"]  # elements are compared as they are loaded
+    assert not listed["formula_softmax"]  # a maximum is compared with -inf alone

@@ -12,6 +12,7 @@ from argus.core.ir import (
     Arrive,
     Assert,
     Await,
+    Buffer,
     Commit,
     Copy,
     Distinct,
@@ -42,6 +43,7 @@ from argus.core.ir import (
 from argus.core.ir.element_walk import nodes
 from argus.core.proof.limits.budgets import needs_register_reuse
 from argus.core.proof.sync.war_fences import has_unfenced_refills
+from argus.core.proof.values.held.deciding import over_the_reals
 from argus.core.walk import mentions
 
 
@@ -245,6 +247,20 @@ def machine_assumptions(kernel: Kernel) -> tuple[str, ...]:
         *((_FINITE,) if has_masks(kernel) and any(isinstance(s, Mma) for s in stmts) else ()),
         *((_REFILL,) if has_unfenced_refills(kernel) else ()),
     )
+
+
+_IN_REALS = "numbers that decide a test, a floor or an integer are computed over the reals, as if not rounded"
+_SHOWN = 3
+
+
+def real_assumptions(kernel: Kernel, later: frozenset[Buffer] = frozenset()) -> tuple[str, ...]:
+    """The assumption that rounding decides nothing, with the lines that it is about; none if it can decide nothing.
+
+    later: the kernel's tensors by whose numbers later launches of a program decide.
+    """
+    lines = tuple(dict.fromkeys(stmt.span.place for stmt in over_the_reals(kernel, later)))
+    more = f" and {len(lines) - _SHOWN} more lines" if len(lines) > _SHOWN else ""
+    return (f"{_IN_REALS} (reals): {', '.join(lines[:_SHOWN])}{more}",) if lines else ()
 
 
 def not_applicable(kernel: Kernel) -> dict[str, str]:

@@ -15,7 +15,7 @@ from argus.core.ir import Buffer, Copy, Equals, Kernel, Strided, Tag, WrittenOnc
 from argus.core.walk import IntArray, evaluate, symbols, topological
 from argus.interp.memory.cells import PLAIN, AnyArray, BoolArray, Cells, Written, blank
 from argus.interp.state import Launch
-from argus.interp.values.drawn_inputs import SMALL, drawn_floats, drawn_integers
+from argus.interp.values.drawn_inputs import SMALL, drawn_floats, drawn_integers, drawn_to_be_rounded
 from argus.interp.values.tensor_claims import array_of, elements, number, tag
 from argus.interp.violation import OutOfBoundsReadError, UnsatisfiedPromiseError, not_built
 
@@ -68,7 +68,7 @@ def begin(launch: Launch) -> None:
         for buffer in (*launch.claimed, *(claim.view.buffer for claim in claims))
         if buffer in launch.tensors
     }
-    if launch.exact:
+    if launch.compared:
         named = {name for _, claim in launch.prepared.formula_claims for name in claim.before}
         known = (buffer for buffer in launch.prepared.kernel.parameters if buffer.name in named)
         launch.initial.update({buffer.name: array_of(launch, buffer).copy() for buffer in known})
@@ -154,7 +154,10 @@ def contents_of(
     if given is not None:
         return np.broadcast_to(np.asarray(given).astype(launch.storage(buffer.dtype), copy=False), shape)
     if buffer.dtype.family == "float":
-        draw = launch.adversary.schedule.draw if launch.exact else 0
+        schedule = launch.adversary.schedule
+        if launch.compared and schedule.rounds:
+            return drawn_to_be_rounded(buffer.dtype, shape, random, schedule.draw)
+        draw = schedule.draw if launch.exact else 0
         return drawn_floats(buffer.dtype, shape, random, draw).astype(launch.storage(buffer.dtype))
     drawn = drawn_integers(buffer.dtype, shape, random)
     return drawn if buffer.promise is TRUE else _promised(launch, buffer, drawn, random, few=few)

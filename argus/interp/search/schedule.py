@@ -31,6 +31,8 @@ class Schedule:
     (producer), the first agent of the second role (first), all others (rest), and the engine of asynchronous
     operations; within an actor `order` decides. It replaces the style. draw: which random inputs to use for a seed,
     since integers that a kernel reads determine what it does; and which kind of floats, where values are compared.
+    rounds: floats are computed in their own types, on numbers that these round, where values are compared; else in
+    float64.
     """
 
     style: Style = "late"
@@ -38,6 +40,7 @@ class Schedule:
     order: Order = "random"
     priority: tuple[Actor, ...] = ()
     draw: int = 0
+    rounds: bool = False
 
 
 DIRECTED: tuple[Schedule, ...] = (
@@ -74,6 +77,12 @@ def directed(kernel: Kernel, *, compares: bool = False) -> tuple[Schedule, ...]:
     return (*(evolve(known[0], draw=draw) for draw in range(draws)), *known[1:])
 
 
+def rounding(kernel: Kernel) -> tuple[Schedule, ...]:
+    """The schedules to try where rounding may decide otherwise than a claim over the reals says, one for each draw."""
+    known = DIRECTED if kernel.roles is None else ROLES_DIRECTED
+    return tuple(evolve(known[0], draw=draw, rounds=True) for draw in range(ROUNDED_DRAWS))
+
+
 def compares_elements(kernel: Kernel) -> bool:
     """Whether a choice of the kernel compares elements, so that equal ones matter."""
     maps = (stmt for stmt in walk(kernel.body) if isinstance(stmt, Map))
@@ -84,6 +93,8 @@ FLOAT_DRAWS = 4
 """The number of draws of floats to try where a claim is about values, each of another kind; the last one, of equal
 values, only where a kernel compares elements.
 """
+ROUNDED_DRAWS = 4
+"""The number of draws of floats to try where rounding may decide, two of each kind."""
 DRAWS = 6
 """The number of draws of integers to try; most indexing faults appear with the first draw of unequal integers."""
 

@@ -26,6 +26,11 @@ def kind_of(draw: int) -> Kind:
     return KINDS[draw % len(KINDS)]
 
 
+def rounded_kind(draw: int) -> str:
+    """The kind of floats of a draw whose numbers are to be rounded."""
+    return "random, of unlike sizes" if draw % 2 else "random, near 1"
+
+
 def drawn_floats(dtype: DType, shape: tuple[int, ...], random: np.random.Generator, draw: int) -> Array:
     """Values that the type holds exactly.
 
@@ -44,6 +49,23 @@ def drawn_floats(dtype: DType, shape: tuple[int, ...], random: np.random.Generat
             return (known[places].reshape(shape) / (1 << digits)).astype(dtype.numpy)
         case "few values":
             return (random.integers(-1, 2, shape) / 2).astype(dtype.numpy)
+
+
+def drawn_to_be_rounded(dtype: DType, shape: tuple[int, ...], random: np.random.Generator, draw: int) -> Array:
+    """Values that the type holds exactly, and of which sums and narrower types lose digits.
+
+    They have all the type's digits, and are of unlike sizes, up to 2^30 (2^8 in 16 bits, 2^2 in 8), or near 1.
+    """
+    digits, largest = _PRECISION.get(dtype.name, (4, 2))
+    leading = 1 << (digits - 1)
+    numbers = (random.integers(leading, 2 * leading, shape) | 1) / leading
+    sizes = random.integers(-largest, largest + 1, shape) if draw % 2 else np.zeros(shape, np.int64)
+    signs = random.choice((-1.0, 1.0), shape) if draw % 2 else np.ones(shape)
+    return (signs * np.ldexp(numbers, sizes)).astype(dtype.numpy)
+
+
+_PRECISION = {"f32": (24, 30), "f16": (11, 8), "bf16": (8, 8), "e4m3": (4, 2), "e4m3fnuz": (4, 2), "e5m2fnuz": (3, 2)}
+"""The binary digits of each type's numbers, and the greatest exponent of those that are drawn."""
 
 
 def drawn_integers(dtype: DType, shape: tuple[int, ...], random: np.random.Generator) -> Array:

@@ -17,16 +17,13 @@ from argus.core.values.expr import Expr
 from argus.core.values.rewriting import elements as elements_of
 from argus.core.walk import evaluate
 from argus.interp.memory.cells import AnyArray, BoolArray, IntArray
+from argus.interp.search.schedule import Schedule
 from argus.interp.state import Launch
-from argus.interp.values.drawn_inputs import kind_of
+from argus.interp.values.drawn_inputs import kind_of, rounded_kind
+from argus.interp.values.precision import unit_of
 from argus.interp.values.tensor_claims import ElementReports, Elements, array_of, elements
 
 Exact = npt.NDArray[np.float64]
-_UNIT, _ADDITION = 2.0**-22, 2.0**-44
-"""What a program may be off in an operation and in an addition, relatively.
-
-Operations are in float64, but constants such as log2(e) are often rounded to f32 in a program's text.
-"""
 
 
 @frozen(eq=False)
@@ -106,6 +103,8 @@ def _check(claim: _Checked, *, complete: bool) -> None:
     assert values is not None
     expected, allowed = _expected(claim)
     found = values[every.cell].astype(np.float64)
+    if launch.adversary.schedule.rounds:
+        allowed = _once_stored(found, expected, allowed, unit_of(every.buffer.dtype))
     reports = ElementReports(launch, claim.stmt, "I39", every)
     wrong = differs(found, expected, allowed)
     never = reports.writer < 0
@@ -117,9 +116,21 @@ def _check(claim: _Checked, *, complete: bool) -> None:
         facts = (
             ("found", shown[0]),
             ("expected", shown[1] + (f", where rounding explains {allowed[at]:.1g}" if allowed[at] else "")),
-            ("inputs", f"{kind_of(launch.adversary.schedule.draw)}; computed in float64"),
+            ("inputs", _inputs(launch.adversary.schedule)),
         )
         reports.report(wrong, f"is {shown[0]}, the formula {shown[1]}", facts)
+
+
+def _inputs(schedule: Schedule) -> str:
+    if schedule.rounds:
+        return f"{rounded_kind(schedule.draw)}; computed in the program's types"
+    return f"{kind_of(schedule.draw)}; computed in float64"
+
+
+def _once_stored(found: Exact, expected: Exact, allowed: Exact, unit: float) -> Exact:
+    """The bounds of numbers that are stored in their types; none where one is infinite or not a number."""
+    bound = allowed + unit * (np.abs(expected) + allowed)
+    return np.where(np.isfinite(found) & np.isfinite(expected), bound, np.nan)
 
 
 def differs(found: Exact, expected: Exact, allowed: Exact) -> BoolArray:
@@ -138,5 +149,7 @@ def _expected(claim: _Checked) -> tuple[Exact, Exact]:
     named = {each.tensor for each in elements_of(claim.formula)}
     tensors = {name: array.astype(np.float64) for name, array in claim.reads.items() if name in named}
     mesh = cast("list[IntArray]", list(np.ogrid[tuple(slice(0, extent) for extent in claim.every.shape)]))
-    made = bounded(claim.formula, mesh, Inputs(claim.sizes, tensors, _integers(claim.reads), _UNIT, _ADDITION))
+    precision = claim.launch.precision
+    inputs = Inputs(claim.sizes, tensors, _integers(claim.reads), precision.unit, precision.addition)
+    made = bounded(claim.formula, mesh, inputs)
     return made.value[claim.every.coordinates], made.error[claim.every.coordinates]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import lcm
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from argus.core import algebra
 from argus.core.algebra.integers import linear_terms
@@ -30,6 +30,7 @@ from argus.core.proof.values.held.roundings import in_words
 from argus.core.proof.values.held.single_terms import with_single_terms
 from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.proof.values.value_flow import ValueFlow
+from argus.core.values.cancelling import with_tests_in_floats
 from argus.core.values.equality import near
 from argus.core.values.expr import Expr
 from argus.core.values.formula_text import formula_text
@@ -135,10 +136,12 @@ def _from_the_end(flow: Flow, claim: Equals, at: Sequence[Sym], order: Sequence[
 
 def difference(flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> str:
     """Why what an output holds at these coordinates is not known to equal the claimed formula; empty if it is."""
-    compared = _Compared(flow, claim, at, order, frozenset(each.dtype for each in held.roundings))
+    meant = evolve(claim, formula=with_tests_in_floats(claim.formula))
+    compared = _Compared(flow, meant, at, order, frozenset(each.dtype for each in held.roundings))
     alike: dict[Expr, list[Stored]] = {}
     for case in held.cases:
-        alike.setdefault(case.value, []).append(case)
+        value = with_tests_in_floats(case.value)
+        alike.setdefault(value, []).append(evolve(case, value=value))
     for value, cases in alike.items():
         shared = tuple(cond for cond in cases[0].given if all(cond in each.given for each in cases))
         if len(cases) > 1 and not _difference(compared, Stored(value, shared), cases=False):

@@ -88,11 +88,17 @@ def _leaves(of: Expr) -> bool:
 
 
 def computed(name: str, args: Sequence[Expr], dtype: DType, holds: Holds) -> Expr:
-    """What an operation on numbers of a type computes. A sum of counts is a count, wherever it is rounded."""
+    """What an operation on numbers of a type computes, rounded if the type is narrower than f32.
+
+    A sum of counts is a count, wherever it is rounded.
+    """
     if name == "add" and all(map(_is_count, args)):
         return fn(name, *args)
     found = operation(name, [as_float(each, dtype, holds) for each in args], holds)
-    return found if isinstance(found, Fn) and found.name in _EXACT else as_float(found, dtype, holds)
+    if isinstance(found, Fn) and found.name in _EXACT:
+        return found
+    held = as_float(found, dtype, holds)
+    return held if held is not found else narrowed(found, dtype)
 
 
 def operation(name: str, args: Sequence[Expr], holds: Holds) -> Expr:

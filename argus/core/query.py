@@ -32,6 +32,8 @@ STEPS_PER_SECOND = 5_000_000
 """Resource units (`rlimit`) that Z3 spends in about one second on an idle core."""
 RUNS_PER_SECOND = 50
 """Runs of the interpreter that a search makes in about one second on an idle core."""
+TERMS_PER_SECOND = 20_000
+"""Terms of polynomials that normal forms go through in about one second on an idle core."""
 NOMINAL_SECONDS = 10.0
 """Duration of the default budget on an idle core, of a query and of a search."""
 _TIMEOUT_FACTOR = 12
@@ -48,6 +50,7 @@ class Budget:
     steps: resource units of Z3 (`rlimit`) per query; a backend with other units scales them.
     runs: runs of the interpreter per search for a counterexample.
     points: assignments that the enumerating backend may try.
+    terms: terms of polynomials that normal forms of values may go through in one proof.
     seconds: timeout (wall clock) of a query or a search, whatever it has counted.
     total: seconds of the processor, in the proving thread, for the proof of a kernel or a program; without a limit
     unless something waits for it. A machine that does other work, too, finds the same verdict later.
@@ -57,20 +60,25 @@ class Budget:
     steps: int = round(NOMINAL_SECONDS * STEPS_PER_SECOND)
     runs: int = round(NOMINAL_SECONDS * RUNS_PER_SECOND)
     points: int = 1 << 20
+    terms: int = round(NOMINAL_SECONDS * TERMS_PER_SECOND)
     seconds: float = _TIMEOUT_FACTOR * NOMINAL_SECONDS
     total: float = inf
     seed: int = 0
 
     def within(self, other: Budget) -> bool:
         """Whether another budget has at least as much of everything, so that what fails with it fails with this one."""
-        mine, more = ((each.steps, each.runs, each.points, each.seconds, each.total) for each in (self, other))
+        mine, more = (
+            (each.steps, each.runs, each.points, each.terms, each.seconds, each.total) for each in (self, other)
+        )
         return self.seed == other.seed and all(one <= two for one, two in zip(mine, more, strict=True))
 
     @classmethod
     def about(cls, seconds: float) -> Budget:
         """The budget that an idle core uses up in about `seconds` per query and per search for a counterexample."""
-        counts = (max(1, round(seconds * each)) for each in (STEPS_PER_SECOND, RUNS_PER_SECOND))
-        return cls(*counts, seconds=_TIMEOUT_FACTOR * max(seconds, NOMINAL_SECONDS))
+        steps, runs, terms = (
+            max(1, round(seconds * each)) for each in (STEPS_PER_SECOND, RUNS_PER_SECOND, TERMS_PER_SECOND)
+        )
+        return cls(steps, runs, terms=terms, seconds=_TIMEOUT_FACTOR * max(seconds, NOMINAL_SECONDS))
 
 
 @frozen

@@ -7,10 +7,16 @@ from typing import Protocol
 
 from argus.core.index import Cond
 from argus.core.query import Answer
+from argus.core.values.effort import Effort
 
 
 class Prover(Protocol):
     """A solver session, or a wrapper that answers the same queries."""
+
+    @property
+    def effort(self) -> Effort:
+        """What the normal forms of values may still take in this proof."""
+        ...
 
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
         """Unsat if the goal follows from the hypotheses; Sat with a counterexample if it does not."""

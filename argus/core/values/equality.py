@@ -34,6 +34,7 @@ from argus.core.values.conditions import Apart, Certain, Condition, Integers, be
 from argus.core.values.congruence import has_quotient, proportional, unified
 from argus.core.values.decided import resolved
 from argus.core.values.drawn import INTEGERS, seeded
+from argus.core.values.effort import Effort, unlimited
 from argus.core.values.evaluation import Evaluation
 from argus.core.values.expr import Expr
 from argus.core.values.literals import rewritten
@@ -93,21 +94,31 @@ def equal(held: Expr, formula: Expr, facts: tuple[Cond, ...] = ()) -> Answer:
 
 
 def by_normal_forms(
-    held: Expr, formula: Expr, facts: tuple[Cond, ...] = (), form: FormOf = normal_form
+    held: Expr,
+    formula: Expr,
+    facts: tuple[Cond, ...] = (),
+    form: FormOf = normal_form,
+    effort: Effort | None = None,
 ) -> Equal | Undecided:
-    """The same without numbers: cheap where the answer is of use only if it is `Equal`. form: `normal_form`."""
-    held_side, formula_side = form(held), form(formula)
+    """The same without numbers: cheap where the answer is of use only if it is `Equal`.
+
+    form: `normal_form`. effort: what it may take; without a limit if None.
+    """
+    limit = effort or unlimited()
+    held_side, formula_side = form(held, limit), form(formula, limit)
     if isinstance(held_side, str) or isinstance(formula_side, str):
         return Undecided(frozenset(), held_side if isinstance(held_side, str) else str(formula_side))
     try:
-        return _by_sides(held_side, formula_side, facts)
+        return _by_sides(held_side, formula_side, facts, limit)
     except NoNormalFormError as error:
         return Undecided(frozenset(), str(error))
 
 
-def _by_sides(held_side: NormalForm, formula_side: NormalForm, facts: tuple[Cond, ...]) -> Equal | Undecided:
+def _by_sides(
+    held_side: NormalForm, formula_side: NormalForm, facts: tuple[Cond, ...], effort: Effort
+) -> Equal | Undecided:
     """Raises NoNormalFormError if what both need is too large."""
-    found = _leaves(held_side.value, formula_side.value, facts, ())
+    found = _leaves(held_side.value, formula_side.value, facts, (), effort)
     if found is None:
         return Undecided(frozenset(), "the normal forms differ")
     own = settled(formula_side.conditions.union(*formula_side.shown.values()), facts)
@@ -119,7 +130,7 @@ def _by_sides(held_side: NormalForm, formula_side: NormalForm, facts: tuple[Cond
         left_over, shown = _decided(left_over, facts), shown | _decided(shown, facts)
         left_over = beyond(settled(left_over, facts), shown)
     if left_over:  # the same of a quotient that is written otherwise
-        left_over = beyond(left_over, shown, lambda x, y: _are_proportional(x, y, shown))
+        left_over = beyond(left_over, shown, lambda x, y: _are_proportional(x, y, shown, effort))
     return Undecided(left_over) if left_over else Equal(own)
 
 
@@ -133,16 +144,18 @@ def _decided(conditions: Iterable[Condition], facts: tuple[Cond, ...]) -> set[Co
     return {each if isinstance(each, Integers) else evolve(each, of=resolved(each.of, facts)) for each in conditions}
 
 
-def _are_proportional(x: Poly, y: Poly, shown: set[Condition]) -> bool:
+def _are_proportional(x: Poly, y: Poly, shown: set[Condition], effort: Effort) -> bool:
     """Whether x = c y with a number c above 0, where the divisors that this takes are shown not to be 0."""
     if not (has_quotient(x) or has_quotient(y)):
         return False
     divisors = set[Poly]()
-    found = proportional(x, y, lambda part: _finished(part, divisors, ()))
+    found = proportional(x, y, lambda part: _finished(part, divisors, (), effort))
     return found is not None and not beyond(settled(map(Apart, divisors), ()), shown)
 
 
-def _leaves(a: Value, b: Value, facts: tuple[Cond, ...], path: tuple[Poly, ...]) -> set[Condition] | None:
+def _leaves(
+    a: Value, b: Value, facts: tuple[Cond, ...], path: tuple[Poly, ...], effort: Effort
+) -> set[Condition] | None:
     """What must hold for the values to be equal, None if a finite branch differs. path: tests that are 1 here."""
     a, b = settle(a), settle(b)
     tests = a.test if isinstance(a, Cases) else b.test if isinstance(b, Cases) else None
@@ -152,7 +165,7 @@ def _leaves(a: Value, b: Value, facts: tuple[Cond, ...], path: tuple[Poly, ...])
         for value, holds in ((test, True), (polys.sub(ONE, test), False)):
             if value is ZERO:
                 continue
-            part = _leaves(within(a, tests, holds=holds), within(b, tests, holds=holds), facts, (*path, value))
+            part = _leaves(within(a, tests, holds=holds), within(b, tests, holds=holds), facts, (*path, value), effort)
             if part is None:
                 return None
             found |= part
@@ -160,7 +173,7 @@ def _leaves(a: Value, b: Value, facts: tuple[Cond, ...], path: tuple[Poly, ...])
     if isinstance(a, Poly) and isinstance(b, Poly):
         difference = polys.product([polys.sub(resolved(a, facts), resolved(b, facts)), *path])
         divisors: set[Poly] = set()
-        return set(map(Apart, divisors)) if vanishes(difference, divisors) else None
+        return set(map(Apart, divisors)) if vanishes(difference, divisors, effort) else None
     if isinstance(a, Infinite) and a == b:
         return set()
     assert not isinstance(a, Open | Cases)
@@ -170,52 +183,62 @@ def _leaves(a: Value, b: Value, facts: tuple[Cond, ...], path: tuple[Poly, ...])
 # -- polynomials that are 0 ----------------------------------------------------------------------------
 
 
-def vanishes(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...] = (), splits: int = _TESTS) -> bool:
+def vanishes(
+    value: Poly,
+    divisors: set[Poly],
+    effort: Effort,
+    signs: tuple[tuple[Poly, int], ...] = (),
+    splits: int = _TESTS,
+) -> bool:
     """Whether the value is 0 for all atoms: after clearing denominators, by cases of tests and signs that occur.
 
     divisors: receives what terms without it were multiplied by, which must not be 0 even where no term divides by it.
     """
-    value = _finished(value, divisors, signs)
+    value = _finished(value, divisors, signs, effort)
     if value is ZERO:
         return True
     if len(signs) == _SPLITS:
         return False
     if cond := min(nested(value), key=lambda each: each.digest, default=None):
         ways = (where(value, cond, binding.mapped, true=true) for true in (True, False))
-        return splits > 0 and all(vanishes(way, divisors, signs, splits - 1) for way in ways)
+        return splits > 0 and all(vanishes(way, divisors, effort, signs, splits - 1) for way in ways)
     sign = next(_signs(value), None)
     if sign is None:
         return False
-    return all(vanishes(value, divisors, (*signs, (sign, case)), splits) for case in (1, 0, -1))
+    return all(vanishes(value, divisors, effort, (*signs, (sign, case)), splits) for case in (1, 0, -1))
 
 
-def _finished(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...], levels: int = _NESTED) -> Poly:
+def _finished(
+    value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...], effort: Effort, levels: int = _NESTED
+) -> Poly:
     """The value without denominators, under these signs, one atom in place of those with equal contents."""
-    value = _under(_cleared(value, divisors), divisors, signs)
+    value = _under(_cleared(value, divisors, effort), divisors, signs, effort)
     if value is ZERO or levels == 0:
         return value
     found = set[Poly]()
-    one = unified(value, lambda part: _finished(part, found, signs, levels - 1))
+    one = unified(value, lambda part: _finished(part, found, signs, effort, levels - 1))
     if one is value:
         return value
     divisors |= found
-    return _under(_cleared(one, divisors), divisors, signs)
+    return _under(_cleared(one, divisors, effort), divisors, signs, effort)
 
 
-def _under(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...]) -> Poly:
+def _under(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...], effort: Effort) -> Poly:
     """The value under all these signs, until nothing changes: one may uncover a test of another."""
     for _ in range(len(signs) + 1):
         before = value
         for of, sign in signs:
-            value = _cleared(_assumed(value, of, sign), divisors)
+            effort.spend(len(value.terms))
+            value = _cleared(_assumed(value, of, sign), divisors, effort)
         if value is before:
             break
     return value
 
 
-def _cleared(value: Poly, divisors: set[Poly]) -> Poly:
+def _cleared(value: Poly, divisors: set[Poly], effort: Effort) -> Poly:
     """The value times powers of its bases, expanded: it is 0 exactly where the value is, as no divisor is 0."""
     while True:
+        effort.spend(1 + len(value.terms))
         base = next(_bases(value), None)
         if base is None:
             return value

@@ -36,6 +36,7 @@ from argus.core.values.cases import (
     within,
 )
 from argus.core.values.conditions import EVERYWHERE, Apart, Condition, Integers, NotNegative, Positive, Scope
+from argus.core.values.effort import Effort, unlimited
 from argus.core.values.expr import (
     Choose,
     Compare,
@@ -80,9 +81,9 @@ class NormalForm:
     shown: Mapping[Condition, frozenset[Condition]]
 
 
-def normal_form(of: Expr) -> NormalForm | str:
-    """The normal form of an expression, or why there is none."""
-    side = Normaliser()
+def normal_form(of: Expr, effort: Effort | None = None) -> NormalForm | str:
+    """The normal form of an expression, or why there is none. effort: what it may take; without a limit if None."""
+    side = Normaliser(effort or unlimited())
     try:
         value = side.value(of)
     except NoNormalFormError as error:
@@ -90,7 +91,7 @@ def normal_form(of: Expr) -> NormalForm | str:
     return NormalForm(value, frozenset(side.conditions), side.shown)
 
 
-FormOf = Callable[[Expr], NormalForm | str]
+FormOf = Callable[[Expr, Effort], NormalForm | str]
 """`normal_form`, or the same with answers kept."""
 
 
@@ -98,9 +99,11 @@ FormOf = Callable[[Expr], NormalForm | str]
 class Normaliser:
     """Normal forms under a path of conditions; collects what they need.
 
-    shown: conditions that hold by the shape of their expression, with those on integers that this takes.
+    effort: what they may take. shown: conditions that hold by the shape of their expression, with those on integers
+    that this takes.
     """
 
+    effort: Effort
     conditions: set[Condition] = field(factory=set[Condition])
     shown: dict[Condition, frozenset[Condition]] = field(factory=dict[Condition, frozenset[Condition]])
     given: tuple[Cond, ...] = ()
@@ -112,6 +115,7 @@ class Normaliser:
         found = self.known.get(of)
         if found is None:
             found = self.known[of] = self._value(of)
+            self.effort.spend(_terms(found))
         return found
 
     def _value(self, of: Expr) -> Value:
@@ -134,13 +138,17 @@ class Normaliser:
     def _under(self, test: Test, *, true: bool = True) -> Normaliser:
         """That of a branch."""
         conds = () if isinstance(test, Compare) else (test if true else algebra.negate(test),)
-        return Normaliser(self.conditions, self.shown, (*self.given, *conds), self.scope.under(test, true=true))
+        return Normaliser(
+            self.effort, self.conditions, self.shown, (*self.given, *conds), self.scope.under(test, true=true)
+        )
 
     def _over(self, of: Reduce) -> Normaliser:
         """That of a reduction's body."""
         here = algebra.sym(of.variable)
         conds = algebra.le(of.low, here), algebra.lt(here, of.high), of.where
-        return Normaliser(self.conditions, self.shown, (*self.given, *conds), self.scope.over(of.variable, *conds))
+        return Normaliser(
+            self.effort, self.conditions, self.shown, (*self.given, *conds), self.scope.over(of.variable, *conds)
+        )
 
     def _choice(self, test: Test, then: Expr, other: Expr) -> Value:
         holds = self.test(test)
@@ -171,6 +179,8 @@ class Normaliser:
         if entry is not None and entry.definition is not None:
             return self.value(entry.definition(*of.args))
         args = [self.value(each) for each in of.args]
+        if of.name in ("mul", "div"):
+            self.effort.spend(_terms(args[0]) * _terms(args[1]))
         match of.name:
             case "add":
                 return sum_of(args[0], args[1])
@@ -292,3 +302,16 @@ class Normaliser:
             yes, no = polys.mul(where, body.test), polys.mul(where, polys.sub(ONE, body.test))
             return maximum_of(self._greatest(of, yes, body.then), self._greatest(of, no, body.other))
         raise NoNormalFormError("the body of a maximum is infinite or has no value")
+
+
+def _terms(value: Value) -> int:
+    """The terms of all branches of a value."""
+    match value:
+        case Poly(terms=terms):
+            return 1 + len(terms)
+        case Cases(test=test, then=then, other=other):
+            return len(test.terms) + _terms(then) + _terms(other)
+        case Open(of=of, test=test):
+            return _terms(of) + len(test.terms)
+        case Infinite() | Undefined():
+            return 1

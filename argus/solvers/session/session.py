@@ -9,6 +9,7 @@ from attrs import define, field
 from argus.core.algebra import TRUE, all_of, contradict, negate
 from argus.core.index import And, Cond, Index
 from argus.core.query import STEPS_PER_SECOND, Answer, Budget, GaveUp, Sat, Unsat
+from argus.core.values.effort import Effort
 from argus.solvers.base import Solver, definedness
 from argus.solvers.cache import Cache, Implication
 from argus.solvers.session.answers import Answers, Stats
@@ -56,7 +57,11 @@ class Session:
         factory=dict["tuple[Implication, int | None]", Answer], init=False, repr=False
     )
 
+    effort: Effort = field(init=False, repr=False)
+    """What the normal forms of values may still take."""
+
     def __attrs_post_init__(self) -> None:
+        self.effort = Effort(self.budget.terms)
         self._answers = Answers(self.solver, self.budget, self.cache)
         self._decider = Decider(self._answers)
 

@@ -17,6 +17,7 @@ from argus.core.index import And, Cond, Const, Read, Sum, Symbol
 from argus.core.ir import Buffer, Kernel, ascending_condition, walk
 from argus.core.proof.prover import Prover
 from argus.core.query import Answer
+from argus.core.values.effort import Effort
 from argus.core.walk import mentions, substitute, topological
 
 _ROUNDS = 3
@@ -38,6 +39,10 @@ class PromiseProver:
 
     def __attrs_post_init__(self) -> None:
         self._ascending = frozenset(name for name, buffer in self.tensors.items() if is_ascending(buffer))
+
+    @property
+    def effort(self) -> Effort:
+        return self.prover.effort
 
     def prove(self, hypotheses: Sequence[Cond], goal: Cond) -> Answer:
         return self.prover.prove([*hypotheses, *self.instances((*hypotheses, goal))], goal)

@@ -31,6 +31,7 @@ from argus.core.proof.values.held.single_terms import with_single_terms
 from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.proof.values.value_flow import ValueFlow
 from argus.core.values.cancelling import with_tests_in_floats
+from argus.core.values.effort import TOO_LONG
 from argus.core.values.equality import near
 from argus.core.values.expr import Expr
 from argus.core.values.formula_text import formula_text
@@ -209,6 +210,8 @@ def _difference(of: _Compared, case: Stored, *, cases: bool = True) -> str:
         return ""
     if unnamed := unnamed_reasons(case.value):
         return unnamed[0]
+    if known.effort.is_spent:
+        return f"what is stored is not compared with the formula: {TOO_LONG}"
     return f"what is stored{_shown(case.value, at, order)} is not known to equal the formula"
 
 

@@ -27,6 +27,7 @@ from argus.core.proof.values.held.terms import all_symbols, chosen, extremum, ma
 from argus.core.query import STEPS_PER_SECOND
 from argus.core.values.conditions import Integers
 from argus.core.values.digits import by_digits, without_low_digits
+from argus.core.values.effort import Effort
 from argus.core.values.equality import Equal, Undecided
 from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Reduce, compare, expr, fn, reduce_
 from argus.core.values.numbers import is_number
@@ -53,6 +54,11 @@ class Known:
     context: tuple[Cond, ...]
     questions: Questions = field(factory=Questions)
     around: tuple[Known, Symbol] | None = None
+
+    @property
+    def effort(self) -> Effort:
+        """What normal forms may still take in this proof."""
+        return self.flow.prover.effort
 
     def holds(self, goal: Cond) -> bool:
         """Whether the condition provably holds here."""
@@ -159,7 +165,7 @@ class Known:
     def _open_test(self, one: Expr, two: Expr) -> Cond | None:
         """A test that is decided in neither way: of the second expression alone, if possible."""
         facts = (*self.flow.facts, *self.context)
-        left, right = (self.questions.open_tests(each, facts) for each in (one, two))
+        left, right = (self.questions.open_tests(each, facts, self.effort) for each in (one, two))
         own = (each for each in right if each not in left)
         some = (each for each in chain(inhabited_tests(two), own) if self.decided(each) is each)
         return next(chain(some, filter(None, map(free_test, (one, two)))), None)
@@ -202,7 +208,7 @@ class Known:
                 yield a, b, (*facts, *more)
 
     def _by_forms(self, one: Expr, two: Expr, facts: tuple[Cond, ...], *, assumed: bool) -> bool:
-        answer = self.questions.equal(one, two, facts)
+        answer = self.questions.equal(one, two, facts, self.effort)
         if isinstance(answer, Undecided) and answer.reason:
             shown = {each for each in self._shown(one, two, facts) if each not in facts} if assumed else ()
             return bool(shown) and self._by_forms(one, two, (*facts, *shown), assumed=assumed)
@@ -211,7 +217,8 @@ class Known:
 
     def _shown(self, one: Expr, two: Expr, facts: tuple[Cond, ...]) -> Iterator[Cond]:
         """What is shown here of the tests and orders that the facts leave open."""
-        for cond in dict.fromkeys((*self.questions.open_tests(one, facts), *self.questions.open_tests(two, facts))):
+        tests = (self.questions.open_tests(each, facts, self.effort) for each in (one, two))
+        for cond in dict.fromkeys(chain.from_iterable(tests)):
             decided = next((each for each in (cond, algebra.negate(cond)) if self.holds(each)), None)
             if decided is not None:
                 yield decided

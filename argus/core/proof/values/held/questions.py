@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from attrs import define, evolve, field
 
 from argus.core.index import Cond
 from argus.core.values.decided import open_tests
+from argus.core.values.effort import Effort
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
 from argus.core.values.expr import Expr
-from argus.core.values.normal import FormOf, normal_form
+from argus.core.values.normal import NormalForm, normal_form
 
 Facts = tuple[Cond, ...]
 Asked = tuple[Expr, Expr, Facts]
@@ -29,25 +28,30 @@ class Questions:
     answers: dict[tuple[tuple[Cond, ...], Cond], bool] = field(factory=dict["tuple[tuple[Cond, ...], Cond]", bool])
     held: dict[tuple[tuple[Cond, ...], Cond], bool] = field(factory=dict["tuple[tuple[Cond, ...], Cond]", bool])
     simplified: dict[tuple[tuple[Cond, ...], Expr], Expr] = field(factory=dict["tuple[tuple[Cond, ...], Expr]", Expr])
-    forms: FormOf = field(factory=lambda: cache(normal_form))
+    forms: dict[Expr, NormalForm | str] = field(factory=dict["Expr", "NormalForm | str"])
     equalities: dict[Asked, Equal | Undecided] = field(factory=dict["Asked", "Equal | Undecided"])
     left_open: dict[tuple[Expr, Facts], tuple[Cond, ...]] = field(
         factory=dict["tuple[Expr, Facts]", "tuple[Cond, ...]"]
     )
 
-    def equal(self, one: Expr, two: Expr, facts: Facts) -> Equal | Undecided:
-        """Whether normal forms show two expressions to be equal."""
+    def equal(self, one: Expr, two: Expr, facts: Facts, effort: Effort) -> Equal | Undecided:
+        """Whether normal forms show two expressions to be equal. effort: what that may take."""
         key = one, two, facts
         if key not in self.equalities:
-            self.equalities[key] = by_normal_forms(one, two, facts, self.forms)
+            self.equalities[key] = by_normal_forms(one, two, facts, self._form, effort)
         return self.equalities[key]
 
-    def open_tests(self, of: Expr, facts: Facts) -> tuple[Cond, ...]:
-        """The tests and orders that the facts leave open in the normal form."""
+    def open_tests(self, of: Expr, facts: Facts, effort: Effort) -> tuple[Cond, ...]:
+        """The tests and orders that the facts leave open in the normal form. effort: what that may take."""
         key = of, facts
         if key not in self.left_open:
-            self.left_open[key] = open_tests(self.forms(of), facts)
+            self.left_open[key] = open_tests(self._form(of, effort), facts)
         return self.left_open[key]
+
+    def _form(self, of: Expr, effort: Effort) -> NormalForm | str:
+        if of not in self.forms:
+            self.forms[of] = normal_form(of, effort)
+        return self.forms[of]
 
     def renewed(self) -> Questions:
         """As many as at first, with what has been found so far."""

@@ -1,0 +1,113 @@
+"""Normal forms that grow end with a reason within the budget's terms, and count alike whatever was computed before."""
+
+# pyright: reportInvalidTypeForm=false, reportUndefinedVariable=false
+# Reason: names of sizes in annotations.
+from attrs import evolve
+
+from argus.core.query import Budget
+from argus.core.values.effort import TOO_LONG, Effort, unlimited
+from argus.core.values.equality import Equal, Undecided, by_normal_forms
+from argus.core.values.expr import Expr, Fn, choose, compare, element, fn
+from argus.core.verdict import Proved, Unknown
+from argus.language import (
+    Int,
+    Tensor,
+    Value,
+    assert_equals,
+    block_id,
+    ceil_div,
+    copy,
+    elements,
+    exp,
+    f32,
+    kernel,
+    load,
+    log,
+    sm_90a,
+    spread,
+    tanh,
+    where,
+)
+from argus.verifier.kernel import verify
+
+X, Z = element("X", 0), element("Z", 0)
+TERMS = 20_000
+
+
+def mish(value: Expr, *, strict: bool) -> Expr:
+    soft = fn("log", fn("add", 1, fn("exp", value)))
+    return value * fn("tanh", choose(compare("<" if strict else "<=", 20, value), value, soft))
+
+
+def thrice(*, strict: bool) -> Expr:
+    return mish(mish(mish(X, strict=strict), strict=strict), strict=strict)
+
+
+def test_forms_that_grow_are_given_up_with_a_reason() -> None:
+    effort = Effort(TERMS)
+    answer = by_normal_forms(thrice(strict=True), thrice(strict=False), effort=effort)
+    assert answer == Undecided(frozenset(), TOO_LONG)
+    assert effort.is_spent
+
+
+def product(factors: int, one: Expr, two: Expr) -> Fn:
+    found = one + two
+    for number in range(1, factors):
+        found = found * (one + number * two)
+    return found
+
+
+def test_the_same_comparison_counts_alike_whatever_was_computed_before() -> None:
+    counts = list[int]()
+    for _ in range(2):
+        effort = unlimited()
+        before = effort.left
+        assert by_normal_forms(product(9, X, Z), product(9, X, Z * 1), effort=effort) == Equal(frozenset())
+        counts.append(before - effort.left)
+    assert counts[0] == counts[1] > 0
+
+
+def test_a_longer_comparison_counts_more() -> None:
+    def counted(factors: int) -> int:
+        effort = unlimited()
+        before = effort.left
+        by_normal_forms(product(factors, X, Z), product(factors, Z, X), effort=effort)
+        return before - effort.left
+
+    assert counted(4) < counted(8) < counted(12)
+
+
+@kernel(target=sm_90a, threads=64)
+def three_times(X: Tensor["M", f32], Y: Tensor["M", f32]) -> None:
+    (m,) = block_id((ceil_div(X.shape[0], 64),))
+    x = load(X.tile((64,), (m,)), spread((64,), threads=64, vector=1), edge=0)
+    for _ in range(3):
+        x = x * tanh(where(x > 20.0, x, log(1.0 + exp(x))))
+    copy(x, Y.tile((64,), (m,)), edge=0)
+
+    def formula(m: Int) -> Value:
+        found = elements(X)(m)
+        for _ in range(3):
+            found = found * tanh(where(found >= 20, found, log(1 + exp(found))))
+        return found
+
+    assert_equals(Y, formula)
+
+
+@kernel(target=sm_90a, threads=64)
+def once(X: Tensor["M", f32], Y: Tensor["M", f32]) -> None:
+    (m,) = block_id((ceil_div(X.shape[0], 64),))
+    x = load(X.tile((64,), (m,)), spread((64,), threads=64, vector=1), edge=0)
+    copy(x * (x + 1.0) * (x + 2.0), Y.tile((64,), (m,)), edge=0)
+    assert_equals(Y, lambda m: (elements(X)(m) + 2) * (elements(X)(m) + 1) * elements(X)(m))
+
+
+def test_a_kernel_is_unknown_for_that_reason_within_the_budget() -> None:
+    budget = evolve(Budget(), runs=0, terms=TERMS)
+    verdict = verify(three_times, solver="z3", budget=budget).verdict
+    assert isinstance(verdict, Unknown)
+    assert verdict.reason.endswith(TOO_LONG)
+    assert isinstance(verify(once, solver="z3", budget=budget).verdict, Proved)
+    few = verify(once, solver="z3", budget=evolve(budget, terms=10)).verdict
+    assert isinstance(few, Unknown)
+    assert few.reason.endswith(TOO_LONG)

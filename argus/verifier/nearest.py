@@ -26,6 +26,7 @@ from argus.core.proof.variant_candidates import (
     inside_assumptions,
     size_assumptions,
     weaker_claims,
+    without_edges,
 )
 from argus.core.proof.variants import Assuming, Change, Claiming, claim_code, described, varied
 from argus.core.query import STEPS_PER_SECOND, Budget
@@ -158,6 +159,8 @@ def _variants(
         yield _assuming([cond])
     for edging in edges(kernel):
         yield (edging,)
+    for edging in without_edges(kernel) if assuming else ():
+        yield (edging, *assuming)
     for change in claims:
         yield (change,)
     for change in claims if assuming else ():

@@ -200,6 +200,14 @@ def edges(kernel: Kernel) -> Iterator[Edging]:
                 yield Edging(tuple(each for each in loads if each.edge == edge), other)
 
 
+def without_edges(kernel: Kernel) -> Iterator[Edging]:
+    """All copies by threads without an edge, for sizes of whole tiles."""
+    copies = [stmt for stmt in walk(kernel.body) if isinstance(stmt, Copy) and stmt.atom.unit != 1]
+    edged = tuple(each for each in copies if each.edge is not None)
+    if edged:
+        yield Edging(edged, None)
+
+
 def _takes_any_edge(copy: Copy) -> bool:
     spaces = {view.buffer.space for view in (copy.source, copy.target)}
     plain = copy.source.where is algebra.TRUE and copy.target.where is algebra.TRUE

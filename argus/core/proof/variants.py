@@ -41,10 +41,10 @@ class Assuming:
 
 @frozen(eq=False)
 class Edging:
-    """Copies with another edge: the number that they read beyond their tensor; they write nothing there."""
+    """Copies with another edge: the number that they read beyond their tensor, or None: they stay in bounds."""
 
     copies: tuple[Copy, ...]
-    edge: float
+    edge: float | None
 
 
 @frozen(eq=False)
@@ -90,7 +90,9 @@ def described(kernel: Kernel, change: Change) -> VariantChange:
             text = f"add `assume({', '.join(map(show, conds))})`"
             return VariantChange("assumption", text, _line_of_assumptions(kernel))
         case Edging(copies=copies, edge=edge):
-            return VariantChange("edge", f"copy with `edge={edge:g}`", copies[0].span)
+            text = "copy without `edge`" if edge is None else f"copy with `edge={edge:g}`"
+            places = len({copy.span for copy in copies})
+            return VariantChange("edge", text if places == 1 else f"{text} in {places} places", copies[0].span)
         case Claiming(old=old, new=new):
             at = _line_of_claims(kernel, old)
             added = ", ".join(f"`{claim_code(claim)}`" for claim in new)

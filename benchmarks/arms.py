@@ -5,14 +5,18 @@ is a twin of the one that it searches: whose designs have ranks with a correlati
 
 random: no knowledge. no prior: the bandit from nothing. prior only: the order of the fitted priors, never changed.
 nearest copied: the order of the nearest other problem's times, never changed. bandit: fitted priors and learning.
-bandit beyond: the same, and what the others say of each design beyond its features. tpe: Optuna's, cold. tpe warm: the
-same after the first ten trials of the last arm, of the same seed.
+bandit beyond: the same, and what the others say of each design beyond its features. mean first: the same, but its first
+two trials take the best mean instead of a sample; the default. mean only: so do all trials. nearest first: up to four
+trials by the nearest other problem's times, as many as the three nearest agree, then the default. conditions: the
+default, whose priors of techniques are moved by conditions learnt from the other products. leave one out: of the four
+arms before that one, that which is best on the other problems. tpe: Optuna's, cold. tpe warm: the same after the first
+ten trials of the default, of the same seed.
 
-replay: writes the number of trials to come within 5 % of the best known time, by problem, arm and seed, to
-benchmarks/results/planner/arms.FAMILY.json; of cold TPE on products those of `planner.py`. tell: prints the medians as
-the tables of docs/decisions/0074-recorded-problems-beyond-features.md. learn: writes what a search is told of recorded
-problems, kb/experience/FAMILY.recorded.json,
-and FAMILY.json, the fitted priors.
+Each search has the designs in another order, so that none is found for its place. replay: writes the number of trials
+to come within 5 % of the best known time, by problem, arm and seed, to benchmarks/results/planner/arms.FAMILY.json; of
+cold TPE on products those of `planner.py`. tell: prints the medians as the tables of
+docs/decisions/0086-the-best-mean-first.md. learn: writes what a search is told of recorded problems,
+kb/experience/FAMILY.recorded.json, and FAMILY.json, the fitted priors.
 """
 
 from __future__ import annotations
@@ -23,157 +27,37 @@ import statistics
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
-from math import dist, log2
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from attrs import evolve, field, frozen
+from attrs import frozen
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from argus.policy.bandit import CONFIDENT, Bandit
-from argus.policy.baselines import Random
-from argus.policy.experience import RecordedProblem, experience_text, fit_experience
+from argus.policy.experience import experience_text, fit_experience
 from argus.policy.knowledge import kb_folder
-from argus.policy.nearest import Beyond, beyond_features, recorded_text, residuals
-from argus.policy.planner import Observation, Planner, RankedChoice, Situation, State, rank
-from argus.policy.tpe import Tpe
-from argus.search.bandit_prior import OCCUPANCY_PRIORS
-from argus.search.designs.space import situation
-from argus.search.designs.wave_quantisation import problem_size
-from argus.search.problems.families.problem import family_problem
-from argus.search.problems.problem import Gemm
-from benchmarks.recorded import TABLES, table
+from argus.policy.nearest import recorded_text
+from benchmarks.arm_policies import DEFAULT, WARM, planner, trials_of
+from benchmarks.recorded_problems import recorded
 
 KEPT = Path(__file__).resolve().parent / "results" / "planner"
-FAMILY_TABLES = KEPT.parent / "families"
 FAMILIES = ("sm_90a", "gfx942", "sm_90a.attention", "sm_90a.rows")
-ARMS = ("random", "no prior", "prior only", "nearest copied", "bandit", "bandit beyond", "tpe", "tpe warm")
-DEFAULT = "bandit beyond"
-NEAR, TWIN, WARM = 1 / 0.95, 0.99, 10
-
-
-@frozen(eq=False)
-class Recorded:
-    """A recorded problem. place: its coordinates. size: the covariate of fitted priors. times: microseconds by design;
-    None of those that the gate rejects.
-    """
-
-    name: str
-    place: tuple[float, ...]
-    size: float
-    before: Situation
-    times: Mapping[str, float | None]
-
-    @property
-    def best(self) -> float:
-        return min(each for each in self.times.values() if each is not None)
-
-    @property
-    def beyond(self) -> Beyond:
-        passed = [each.name for each in self.before.options if self.times[each.name] is not None]
-        refused = [each.name for each in self.before.options if self.times[each.name] is None]
-        return residuals(self.place, self.lesson, passed, refused)
-
-    @property
-    def lesson(self) -> RecordedProblem:
-        passed = [(each, took) for each in self.before.options if (took := self.times[each.name]) is not None]
-        values = np.log([self.before.bound / took for _, took in passed])
-        return RecordedProblem(self.size, self.before.features, np.array([each.features for each, _ in passed]), values)
-
-
-@cache
-def recorded(family: str) -> tuple[Recorded, ...]:
-    return tuple(_products(family) if "." not in family else _of_family(family))
-
-
-def _products(target: str) -> Iterator[Recorded]:
-    path = TABLES / f"{target}.json"
-    for shape, times in table(path).times.items():
-        asked = Gemm(*shape, "bf16", target)
-        before = situation(asked, tuple(table(path).points))
-        known = {each.name: times[each.name] for each in before.options}
-        yield Recorded("x".join(map(str, shape)), tuple(map(log2, shape)), problem_size(asked), before, known)
-
-
-def _of_family(family: str) -> Iterator[Recorded]:
-    data: Any = json.loads((FAMILY_TABLES / f"{family}.json").read_text(encoding="utf-8"))
-    proved = {(each["kind"], each["name"]): each["proved"] for each in data["points"]}
-    names = dict.fromkeys(row["problem"] for row in data["rows"])
-    for name in names:
-        asked = family_problem(name, data["target"])
-        rows = [row for row in data["rows"] if row["problem"] == name and row["name"] != "torch"]
-        kinds = {row["name"]: row["kind"] for row in data["points"]}
-        times: dict[str, float | None] = {
-            row["name"]: row["microseconds"] if proved.get((kinds[row["name"]], row["name"]), True) else None
-            for row in rows
-        }
-        before = situation(asked, tuple(times))
-        known = {each.name: times[each.name] for each in before.options}
-        # The arms are to find a fast design, not to be told one.
-        yield Recorded(name, asked.space.place, asked.space.size, evolve(before, first=""), known)
-
-
-def are_twins(one: Recorded, other: Recorded) -> bool:
-    """Whether two problems rank designs alike."""
-    both = [(a, b) for name, a in one.times.items() if a is not None and (b := other.times.get(name)) is not None]
-    if len(both) <= 2:
-        return False
-    one_rank, other_rank = (np.argsort(np.argsort(each)).astype(np.float64) for each in np.array(both).T)
-    one_rank, other_rank = one_rank - one_rank.mean(), other_rank - other_rank.mean()
-    return float(one_rank @ other_rank) > TWIN * float(one_rank @ one_rank)
-
-
-def teachers(family: str, asked: Recorded) -> list[Recorded]:
-    """The other problems of the family that are no twins."""
-    return [each for each in recorded(family) if each is not asked and not are_twins(asked, each)]
-
-
-# -- arms ----------------------------------------------------------------------------------------------------
-
-
-@frozen
-class Fixed:
-    """Proposes choices by known values, whatever it observes; those without one last, in the order of the space."""
-
-    values: Mapping[str, float] = field(eq=False)
-    name: str = "fixed"
-
-    def start(self, situation: Situation, seed: int) -> State[None]:
-        return Random().start(situation, seed)
-
-    def propose(self, state: State[None]) -> tuple[RankedChoice, ...]:
-        options = state.open()
-        return rank(options, np.array([self.values.get(each.name, -np.inf) for each in options]))
-
-    def learn(self, state: State[None], observation: Observation) -> State[None]:
-        return Random().learn(state, observation)
-
-
-@cache
-def planner(family: str, number: int, arm: str) -> Planner:
-    asked = recorded(family)[number]
-    others = teachers(family, asked)
-    if arm == "random":
-        return Random()
-    if arm == "no prior":
-        return Bandit({})
-    if arm in ("tpe", "tpe warm"):
-        return Tpe()
-    if arm == "nearest copied":
-        nearest = min(others, key=lambda each: dist(each.place, asked.place))
-        return Fixed({name: -took for name, took in nearest.times.items() if took is not None})
-    priors = fit_experience([each.lesson for each in others]).at(asked.size)
-    if arm == "prior only":
-        means = np.array([priors[name].mean if name in priors else 0.0 for name in asked.before.features])
-        return Fixed({each.name: float(np.dot(each.features, means)) for each in asked.before.options})
-    weights = {**OCCUPANCY_PRIORS, **priors} if "." in family else priors
-    if arm == "bandit":
-        return Bandit(weights)
-    return Bandit(weights, recorded=beyond_features([each.beyond for each in others], asked.place), trust=CONFIDENT)
+ARMS = (
+    "random",
+    "no prior",
+    "prior only",
+    "nearest copied",
+    "bandit",
+    "bandit beyond",
+    "mean first",
+    "mean only",
+    "nearest first",
+    "conditions",
+    "leave one out",
+    "tpe",
+    "tpe warm",
+)
 
 
 @frozen
@@ -187,26 +71,10 @@ class Job:
 
 def searched(job: Job) -> int | None:
     """The number of the first trial within 5 % of the best known time; None if there is none within the limit."""
-    asked = recorded(job.family)[job.number]
     policies = [(planner(job.family, job.number, job.arm), job.trials)]
     if job.arm == "tpe warm":
         policies.insert(0, (planner(job.family, job.number, DEFAULT), WARM))
-    tried: list[Observation] = []
-    for policy, limit in policies:
-        state = policy.start(asked.before, job.seed)
-        for each in tried:
-            state = policy.learn(state, each)
-        while len(tried) < limit:
-            ranked = policy.propose(state)
-            if not ranked:
-                return None
-            choice = ranked[0].choice
-            took = asked.times[choice.name]
-            if took is not None and took <= NEAR * asked.best:
-                return len(tried) + 1
-            tried.append(Observation(choice, "refuted" if took is None else "timed", took))
-            state = policy.learn(state, tried[-1])
-    return None
+    return trials_of(recorded(job.family)[job.number], policies, job.seed)
 
 
 def replay(chosen: argparse.Namespace) -> None:
@@ -215,7 +83,7 @@ def replay(chosen: argparse.Namespace) -> None:
             Job(family, number, arm, seed, chosen.trials if "tpe" not in arm else min(60, chosen.trials))
             for arm in chosen.arms
             for number in range(len(recorded(family)))
-            for seed in range(1 if arm in ("prior only", "nearest copied") else chosen.seeds)
+            for seed in range(chosen.seeds)
         ]
         with ProcessPoolExecutor(chosen.processes, get_context("spawn")) as pool:
             found = list(pool.map(searched, jobs, chunksize=8))

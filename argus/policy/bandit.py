@@ -24,6 +24,8 @@ Vector = npt.NDArray[np.float64]
 _SAME = attrs.cmp_using(eq=np.array_equal)
 CONFIDENT = 0.25
 """Trust of a bandit that knows recorded problems: it explores less."""
+EXPLOIT = 2
+"""Its first trials, which take the posterior mean: what is known of other problems is tried before its doubts are."""
 CONSTANT = "1"
 """The name of the intercept: a feature that is 1 for every choice."""
 
@@ -79,7 +81,8 @@ class Bandit:
     noise: standard deviation of log time, model error included. trust: factor on the posterior's standard deviation
     when sampling. refusal: penalty of a candidate that fails the gate, in log time. credit: bonus, in log time, for a
     technique credit of 1. recorded: by design, what recorded problems say of its
-    log(bound / time) beyond what its features explain.
+    log(bound / time) beyond what its features explain. exploit: how many of the first trials rank by the posterior
+    mean instead of a sample.
     """
 
     weights: Mapping[str, WeightPrior]
@@ -90,6 +93,7 @@ class Bandit:
     credit: float = 0.02
     unknown: WeightPrior = WeightPrior(0.0, 0.3)
     recorded: Mapping[str, float] = field(factory=dict[str, float])
+    exploit: int = 0
 
     def start(self, situation: Situation, seed: int) -> State[Posteriors]:
         speed = tuple(self.weights.get(name, self.unknown) for name in situation.features)
@@ -111,18 +115,15 @@ class Bandit:
             return ()
         features = np.array([each.features for each in options])
         generator = state.generator()
-        speed = features @ self._sampled_weights(state.memory.speed, generator)
+        trust = 0.0 if state.step + len(state.pending) < self.exploit else self.trust
+        speed = features @ _sampled_weights(state.memory.speed, generator, trust)
         speed = speed + self._recorded(options)
-        refused = np.clip(1 - features @ self._sampled_weights(state.memory.passing, generator), 0.0, 1.0)
+        refused = np.clip(1 - features @ _sampled_weights(state.memory.passing, generator, trust), 0.0, 1.0)
         technique_credit = self._mean_credit(state, options)
         utilities = speed - self.refusal * refused + self.credit * technique_credit
         if not state.situation.tried:  # what is used without a search is tried first: all others have to beat it
             utilities[[each.name == state.situation.first for each in options]] = np.inf
         return rank(options, utilities)
-
-    def _sampled_weights(self, belief: Gaussian, generator: np.random.Generator) -> Vector:
-        mean = belief.mean()
-        return mean + self.trust * (belief.sample(generator) - mean)
 
     def _mean_credit(self, state: State[Posteriors], options: tuple[Choice, ...]) -> Vector:
         """For each choice the mean credit of its techniques."""
@@ -152,3 +153,8 @@ class Bandit:
         (beyond,) = self._recorded((choice,))
         predicted = np.array(choice.features) @ state.memory.speed.mean() + beyond
         return float(state.situation.bound / np.exp(predicted))
+
+
+def _sampled_weights(belief: Gaussian, generator: np.random.Generator, trust: float) -> Vector:
+    mean = belief.mean()
+    return mean + trust * (belief.sample(generator) - mean)

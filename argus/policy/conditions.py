@@ -84,6 +84,33 @@ def learn_condition(cases: Sequence[Case]) -> Condition:
     return Condition(learnt, len(cases), held_out, constant, learnt.counter_examples(cases))
 
 
+@frozen
+class Validation:
+    """Right answers at shapes that nothing was learnt or chosen from.
+
+    right: of `learn_condition` of the other shapes, which chooses between lists and the constant answer by them alone.
+    constant: of the more frequent answer of the other shapes.
+    """
+
+    right: int
+    constant: int
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether conditions are right at more shapes than the constant answer."""
+        return self.right > self.constant
+
+
+def validate_condition(cases: Sequence[Case]) -> Validation:
+    """Each shape is left out of all that `learn_condition` does, whose own count has chosen its answer.
+
+    cases: one for each shape, at least three.
+    """
+    folds = [(each, [other for other in cases if other is not each]) for each in cases]
+    right = sum(learn_condition(others).learnt.gains(each) == each.gains for each, others in folds)
+    return Validation(right, sum(_majority(others) == each.gains for each, others in folds))
+
+
 def learn_list(cases: Sequence[Case]) -> DecisionList:
     """Greedily the rule that leaves the fewest wrong answers, until none leaves fewer."""
     best = DecisionList((), _majority(cases))

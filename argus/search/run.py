@@ -16,7 +16,7 @@ import platformdirs
 from attrs import evolve, field, frozen
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.policy.bandit import CONFIDENT, Bandit
+from argus.policy.bandit import CONFIDENT, EXPLOIT, Bandit
 from argus.policy.baselines import Exhaustive, Random
 from argus.policy.knowledge import load_techniques
 from argus.policy.llm.budget import NOTHING, Spent
@@ -150,7 +150,7 @@ def planner_of(name: str, problem: Problem, model: Model) -> Planner:
     recorded = recorded_beyond_features(problem)
     bandit = Bandit(feature_priors(problem), recorded=recorded)
     if recorded:
-        bandit = evolve(bandit, trust=CONFIDENT)
+        bandit = evolve(bandit, trust=CONFIDENT, exploit=EXPLOIT)
     match name:
         case "bandit":
             return bandit

@@ -2,7 +2,16 @@ from random import Random
 
 import pytest
 
-from argus.policy.conditions import MOST_RULES, Case, DecisionList, Rule, learn_condition, learn_list
+from argus.policy.conditions import (
+    MOST_RULES,
+    Case,
+    DecisionList,
+    Rule,
+    Validation,
+    learn_condition,
+    learn_list,
+    validate_condition,
+)
 
 
 def case(m: float, n: float, ratio: float) -> Case:
@@ -56,3 +65,22 @@ def test_equal_answers_need_no_rule(ratio: float) -> None:
 
     assert found.learnt == DecisionList((), otherwise=ratio > 1)
     assert (found.held_out, found.constant) == (6, 6)
+
+
+def test_a_condition_is_confirmed_at_shapes_that_it_was_not_chosen_by() -> None:
+    found = validate_condition(FEW_ROWS)
+
+    assert found.confirmed
+    assert found.right >= 10
+    assert found.constant <= 6
+
+
+def test_a_condition_that_its_own_counts_have_chosen_may_not_be_confirmed() -> None:
+    """Three shapes of twelve lose at the low end, and two elsewhere."""
+    loses = {0, 1, 2, 6, 11}
+    cases = [case(i + 1.0, 1.0, 0.9 if i in loses else 1.2) for i in range(12)]
+    found = learn_condition(cases)
+
+    assert found.learnt.rules
+    assert found.held_out > found.constant
+    assert validate_condition(cases) == Validation(right=6, constant=7)

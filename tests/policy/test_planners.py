@@ -1,8 +1,10 @@
 from itertools import count
 from math import log
+from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from argus.policy.bandit import CONSTANT, Bandit, Gaussian, WeightPrior
 from argus.policy.baselines import Exhaustive, Random
@@ -102,6 +104,24 @@ def test_the_bandit_predicts_observed_times() -> None:
 
     assert bandit.expected(state, choice(1, 1, 0)) == pytest.approx(134.0, rel=0.05)
     assert bandit.expected(state, choice(0, 0, 0)) == pytest.approx(400.0, rel=0.05)
+
+
+def test_the_first_trials_take_the_best_mean_and_later_ones_a_sample() -> None:
+    """Candidates under way count as trials: two workers begin with the two best means."""
+    bandit = Bandit({CONSTANT: WeightPrior(-1.0, 1.0), "wide": WeightPrior(0.4, 0.5)}, exploit=2)
+
+    def firsts(state: State[Any]) -> set[str]:
+        return {bandit.propose(evolve(state, seed=seed))[0].choice.name for seed in range(40)}
+
+    state = bandit.start(SITUATION, 0)
+    (first,) = firsts(state)
+    wide = [each for each in OPTIONS if dict(zip(SITUATION.features, each.features, strict=True))["wide"]]
+    assert first in {each.name for each in wide}
+    begun = state.with_pending(first)
+    (second,) = firsts(begun)
+    assert len(firsts(begun.with_pending(second))) > 1
+    always = evolve(bandit, exploit=0)
+    assert len({always.propose(always.start(SITUATION, seed))[0].choice.name for seed in range(40)}) > 1
 
 
 def test_the_posterior_of_a_normal_mean() -> None:

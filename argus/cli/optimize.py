@@ -220,7 +220,8 @@ def _written(found: SearchResult, folder: Path, interrupts: Interrupts) -> tuple
             names = [REPORT]
             if found.best is not None:
                 device = gpu_at_hand().name if found.best.reward == "measured" else ""
-                files = deliver(found, made, device=device).certificate.files.values()
+                delivered = deliver(found, made, device=device).certificate
+                files = [each for of in (delivered.files, *delivered.launches) for each in of.values()]
                 names = [*(each.name for each in files), NAME, REPORT]
             with Journal(found.journal) as journal:
                 write_report(journal, found.run, made / REPORT)

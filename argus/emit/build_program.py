@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from attrs import frozen
@@ -28,20 +29,36 @@ class BuiltProgram:
     kernels: tuple[Artifact, ...]
 
 
-def build_program(program: Program | ProgramTemplate, directory: Path, config: str | None = None) -> BuiltProgram:
+def build_program(
+    program: Program | ProgramTemplate, directory: Path, config: str | None = None, *, lines: bool = True
+) -> BuiltProgram:
     """Emit and compile every launch of a program. Each launch checks the assumptions of all.
 
-    directory: receives NAME.json and one folder per launch.
+    directory: receives NAME.json and one folder per launch. lines: as for `argus.emit.build.build`.
     Raises ArgusError like `build`.
     """
     traced = program if isinstance(program, Program) else program.trace(config or program.instances()[0])
-    launches, kernels, written = list[dict[str, object]](), list[Artifact](), set[str]()
-    for number, each in enumerate(launch_contexts(traced)):
-        folder = f"{number}-{each.kernel.name}"
-        made = build(each.kernel, directory=directory / folder)
+    kernels = [
+        build(each.kernel, directory=directory / folder, lines=lines)
+        for each, folder in zip(launch_contexts(traced), launch_folders(traced), strict=True)
+    ]
+    text = program_description(traced, [each.description.name for each in kernels])
+    files: dict[str, str | bytes] = {f"{traced.name}.json": text}
+    (description,) = write_files(files, directory, traced.name)
+    return BuiltProgram(traced.name, description, tuple(kernels))
+
+
+def launch_folders(program: Program) -> tuple[str, ...]:
+    """The folder of each launch, beside the program's description."""
+    return tuple(f"{number}-{each.kernel.name}" for number, each in enumerate(program.launches))
+
+
+def program_description(traced: Program, names: Sequence[str]) -> str:
+    """The text of NAME.json. names: of the launches' descriptions, each in its folder."""
+    launches, written = list[dict[str, object]](), set[str]()
+    for each, folder, name in zip(launch_contexts(traced), launch_folders(traced), names, strict=True):
         given = {parameter.name: tensor.name for parameter, tensor in each.arguments.items()}
-        launches.append({"description": f"{folder}/{made.description.name}", "given": given})
-        kernels.append(made)
+        launches.append({"description": f"{folder}/{name}", "given": given})
         written |= {given[buffer.name] for buffer in written_tensors(each.kernel)}
     read = [each.name for each in traced.parameters if each.name not in written]
     workspaces = [
@@ -49,6 +66,4 @@ def build_program(program: Program | ProgramTemplate, directory: Path, config: s
         for each in traced.workspaces
     ]
     data = {"schema": SCHEMA, "program": traced.name, "workspaces": workspaces, "read": read, "launches": launches}
-    files: dict[str, str | bytes] = {f"{traced.name}.json": json.dumps(data, indent=2) + "\n"}
-    (description,) = write_files(files, directory, traced.name)
-    return BuiltProgram(traced.name, description, tuple(kernels))
+    return json.dumps(data, indent=2) + "\n"

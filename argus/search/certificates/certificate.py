@@ -23,7 +23,8 @@ from argus.search.evaluation.judgement import Reward
 SCHEMA: Literal["argus.certificate/1"] = "argus.certificate/1"
 NAME = "certificate.json"
 _MOST_BYTES = 4 << 20
-_PLAIN = re.compile(r"\w[\w.-]{0,199}")
+_PLAIN = re.compile(r"(?:\d{1,3}-\w[\w.-]{0,199}/)?\w[\w.-]{0,199}")
+"""A file, or one in the folder of a launch."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 Role = Literal["source", "code", "description", "ir", "loader", "assembly", "problem"]
 ROLES: tuple[Role, ...] = ("source", "code", "description", "ir", "loader", "assembly", "problem")
@@ -140,7 +141,10 @@ class Origin:
 
 @frozen
 class Certificate:
-    """All claims. versions: of Argus, solvers and compilers used. compiler: package that compiled the code."""
+    """All claims. versions: of Argus, solvers and compilers used. compiler: package that compiled the code.
+
+    launches: of a program of several, the files of each, which are no `files` then; the description is the program's.
+    """
 
     schema: Literal["argus.certificate/1"]
     problem: Problem
@@ -154,6 +158,7 @@ class Certificate:
     run: Origin
     compiler: str
     versions: Mapping[str, str]
+    launches: tuple[Mapping[Role, File], ...] = ()
 
 
 def schema() -> dict[str, object]:
@@ -227,7 +232,7 @@ def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _file(value: object, wanted: object) -> File:
     found = cast("File", objects(File, _READER)(value, wanted))
     if not _PLAIN.fullmatch(found.name) or not _SHA256.fullmatch(found.sha256):
-        raise ValueError("expected a file name without a folder, and 64 hexadecimal digits")
+        raise ValueError("expected a file name, without a folder but that of a launch, and 64 hexadecimal digits")
     return found
 
 

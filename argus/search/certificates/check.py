@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from argus.core.ir import Program
 from argus.search.certificates.certificate import Certificate
-from argus.search.certificates.check_code import check_build, check_files, rebuild
+from argus.search.certificates.check_code import check_build, check_files, predictable, rebuild_all
 from argus.search.certificates.check_family import family_subject
 from argus.search.certificates.check_file import file_subject
 from argus.search.certificates.check_product import product_subject
@@ -43,7 +44,7 @@ def check_certificate(claimed: Certificate, folder: Path, means: CheckOptions = 
         yield subject
         return
     yield check_equal("problem", claimed.problem, subject.problem, "name, target and sizes agree")
-    kernel = load_kernel(claimed, folder)
+    kernel = load_kernel(claimed, folder, programs=subject.programs)
     if isinstance(kernel, Check):
         yield kernel
         return
@@ -55,25 +56,26 @@ def check_certificate(claimed: Certificate, folder: Path, means: CheckOptions = 
         yield check
         if (check.name, check.state) == ("admitted", "FAILED"):
             return
-    sizes = subject.problem.sizes
+    sizes = subject.sizes(kernel)
     yield from check_proof(claimed.proof, kernel, means, subject.unproved_part(kernel))
-    made = result_or_failure("code", lambda: rebuild(kernel))
+    made = result_or_failure("code", lambda: rebuild_all(kernel))
     if isinstance(made, Check):
         yield made
     else:
-        yield from check_build(claimed, folder, kernel, sizes, subject.loader(kernel, made.stem), made)
+        stem = kernel.name if isinstance(kernel, Program) else made[0].stem
+        yield from check_build(claimed, folder, kernel, sizes, subject.loader(kernel, stem), made)
     numbers, light = subject.check_numbers(kernel, means.seeds)
     yield from numbers
     if isinstance(light, Check):
         yield light
         light = None
-    compiled = None if isinstance(made, Check) else made.compiled
+    compiled = [] if isinstance(made, Check) else predictable(made)
     yield from check_claimed_time(claimed, sizes, light, subject.least(kernel), kernel, compiled)
     baseline = subject.baseline()
     if isinstance(baseline, Check):
         yield baseline
     else:
-        yield check_baseline(claimed, *baseline, sizes)
+        yield check_baseline(claimed, *baseline, subject.sizes)
     yield check_versions(claimed)
     run = claimed.run
     yield unchecked("run", f"{run.name}, seed {run.seed}, {run.judged:,} candidates: recorded in its journal only")

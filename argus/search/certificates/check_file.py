@@ -32,9 +32,11 @@ from argus.search.certificates.check_steps import (
 )
 from argus.search.certificates.file_claims import ParsedName
 from argus.search.certificates.load_script import file_loader
+from argus.search.certificates.subject import single
 from argus.search.evaluation.numerics import SEEDS
 from argus.search.problems.kernel_file import Variant, digest_of, signature, variants_of
 from argus.search.problems.references import Trial, random_trials
+from argus.search.problems.traced import Traced
 from argus.search.problems.workload import least_work, oversized_parameter, parse_declared_work, work_of
 from argus.verifier.api import interpret
 from argus.verifier.reference import claimed_contraction, compare_with_claims
@@ -102,8 +104,15 @@ class FileSubject:
         """The file's designs."""
         return self.file.variants if isinstance(self.file, _File) else Unavailable(self.file.why)
 
-    def check_design(self, kernel: Kernel) -> Iterator[Check]:
-        sizes = self.name.sizes
+    @property
+    def programs(self) -> bool:
+        return False
+
+    def sizes(self, kernel: Traced) -> Mapping[str, int]:  # noqa: ARG002 reason: the protocol's
+        return self.name.sizes
+
+    def check_design(self, kernel: Traced) -> Iterator[Check]:
+        sizes, kernel = self.name.sizes, single(kernel)
         admitted = check_sizes(kernel, sizes)
         if admitted.state != "FAILED" and oversized_parameter(kernel, sizes) is not None:
             admitted = failed("admitted", f"a tensor exceeds any GPU's memory at {sizes}")
@@ -112,13 +121,14 @@ class FileSubject:
         yield at_hand if isinstance(self.file, _File) else self.file
         yield from _check_design(self.claimed, self.variants, kernel)
 
-    def unproved_part(self, kernel: Kernel) -> None:
+    def unproved_part(self, kernel: Traced) -> None:
         """None: only the file's reference specifies the results."""
 
-    def loader(self, kernel: Kernel, stem: str) -> str:
-        return file_loader(kernel, stem, self.name.sizes, file_claims.PROBLEM)
+    def loader(self, kernel: Traced, stem: str) -> str:
+        return file_loader(single(kernel), stem, self.name.sizes, file_claims.PROBLEM)
 
-    def check_numbers(self, kernel: Kernel, seeds: Sequence[int]) -> tuple[Iterator[Check], Bounds | Check | None]:
+    def check_numbers(self, kernel: Traced, seeds: Sequence[int]) -> tuple[Iterator[Check], Bounds | Check | None]:
+        kernel = single(kernel)
         claimed, others = (_trials(kernel, each) for each in (SEEDS, seeds))
         if isinstance(claimed, Check) or isinstance(others, Check):
             return (each for each in (claimed, others) if isinstance(each, Check)), None
@@ -128,10 +138,10 @@ class FileSubject:
         checks = chain(_check_runs(self.claimed, kernel, every, len(claimed), found), _check_claims(kernel, every))
         return checks, _problem_bounds(self.problem, self.variants, found)
 
-    def least(self, kernel: Kernel) -> Bounds:
-        return bounds(work_of(kernel, self.name.sizes).work, CEILINGS[self.problem.target])
+    def least(self, kernel: Traced) -> Bounds:
+        return bounds(work_of(single(kernel), self.name.sizes).work, CEILINGS[self.problem.target])
 
-    def baseline(self) -> tuple[Baseline, Callable[[str], Kernel]] | Check:
+    def baseline(self) -> tuple[Baseline, Callable[[str], Traced]] | Check:
         variants = self.variants
         if isinstance(variants, Unavailable) or not variants:
             return unchecked("baseline", "the file's kernels are unknown")

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from argus.core.ir import Kernel
 from argus.core.verdict import Proved
 from argus.policy.bounds import Bounds
 from argus.search.certificates import certificate, claims, product_claims
 from argus.search.certificates.certificate import Baseline, Certificate
-from argus.search.certificates.check_result import Check, brief, check_equal, failed, passed, unchecked
-from argus.search.certificates.check_steps import check_runs, check_sizes, check_trace, result_or_failure
+from argus.search.certificates.check_claims import Claims, check_design, check_numbers
+from argus.search.certificates.check_result import Check, brief, failed
+from argus.search.certificates.check_steps import result_or_failure
 from argus.search.certificates.load_script import loader
-from argus.search.evaluation.numerics import SEEDS
-from argus.search.problems.llm_kernels import check_parameters, unproved_part
+from argus.search.certificates.subject import single
+from argus.search.problems.llm_kernels import unproved_part
 from argus.search.problems.problem import Gemm, gemm_of
+from argus.search.problems.traced import Traced
 
 
 def product_subject(claimed: Certificate) -> Product | Check:
@@ -38,65 +40,43 @@ class Product:
         return product_claims.problem(self.asked)
 
     @property
-    def _written(self) -> bool:
-        return self.claimed.design.knobs == claims.TEXT_KNOBS
+    def programs(self) -> bool:
+        return False
 
-    def check_design(self, kernel: Kernel) -> Iterator[Check]:
-        claimed, asked = self.claimed.design, self.asked
-        fits = result_or_failure("parameters", lambda: check_parameters(kernel, asked))
-        yield fits if isinstance(fits, Check) else passed("parameters", "the kernel has the problem's parameters")
-        yield check_sizes(kernel, asked.sizes)
-        if self._written:
-            yield unchecked("design", "written by a model: its proof relates it to the problem")
-            return
-        found = result_or_failure("design", lambda: product_claims.design(asked, claimed.name))
-        if isinstance(found, Check):
-            yield found
-            return
-        yield check_equal("design", claimed, found, f"`{found.name}` has these knobs and techniques")
-        yield check_trace(result_or_failure("traced", lambda: asked.kernel(found.name)), kernel)
+    def _claims(self, kernel: Kernel) -> Claims:
+        return Claims(
+            "written by a model: its proof relates it to the problem",
+            lambda name: product_claims.design(self.asked, name),
+            self.asked.kernel,
+            "float64",
+            product_claims.numbers(()),
+            partial(_runs, kernel),
+        )
 
-    def unproved_part(self, kernel: Kernel) -> Callable[[Proved], str]:
-        return partial(unproved_part, kernel=kernel, written=self._written)
+    def sizes(self, kernel: Traced) -> Mapping[str, int]:  # noqa: ARG002 reason: the protocol's
+        return self.asked.sizes
 
-    def loader(self, kernel: Kernel, stem: str) -> str:
-        return loader(kernel, stem, self.asked.sizes)
+    def check_design(self, kernel: Traced) -> Iterator[Check]:
+        return check_design(self.claimed, kernel, self.asked, self.asked.sizes, self._claims(single(kernel)))
 
-    def check_numbers(self, kernel: Kernel, seeds: Sequence[int]) -> tuple[Iterator[Check], Bounds]:
-        return self._numbers(kernel, seeds), self.asked.bounds
+    def unproved_part(self, kernel: Traced) -> Callable[[Proved], str]:
+        written = self.claimed.design.knobs == claims.TEXT_KNOBS
+        return partial(unproved_part, kernel=single(kernel), written=written)
 
-    def _numbers(self, kernel: Kernel, seeds: Sequence[int]) -> Iterator[Check]:
-        claimed = self.claimed.numbers
-        said = evolve(claimed, runs=())
-        yield check_equal("tolerance", said, product_claims.numbers(()), "compared with float64 up to rounding")
-        known = _runs("runs", kernel, SEEDS)
-        if isinstance(known, Check):
-            yield known
-            return
-        yield check_runs(claimed.runs, known)
-        fresh = _runs("fresh inputs", kernel, seeds)
-        if isinstance(fresh, Check):
-            yield fresh
-            return
-        if not fresh:
-            yield unchecked("fresh inputs", "no sizes that the kernel admits are small enough for the interpreter")
-            return
-        wrong = [each for each in (*known, *fresh) if each.outside]
-        shapes = ", ".join("x".join(map(str, each.shape)) for each in wrong or fresh)
-        said_of = f"{shapes}, seeds {', '.join(map(str, seeds))}"
-        if wrong:
-            yield failed("fresh inputs", f"elements differ from float64 by more than rounding at {said_of}")
-        else:
-            yield passed("fresh inputs", f"the interpreter agrees with float64 at {said_of}")
+    def loader(self, kernel: Traced, stem: str) -> str:
+        return loader(single(kernel), stem, self.asked.sizes)
 
-    def least(self, kernel: Kernel) -> Bounds:  # noqa: ARG002 reason: the protocol's
+    def check_numbers(self, kernel: Traced, seeds: Sequence[int]) -> tuple[Iterator[Check], Bounds]:
+        return check_numbers(self.claimed.numbers, self._claims(single(kernel)), seeds), self.asked.bounds
+
+    def least(self, kernel: Traced) -> Bounds:  # noqa: ARG002 reason: the protocol's
         return self.asked.bounds
 
-    def baseline(self) -> tuple[Baseline, Callable[[str], Kernel]]:
+    def baseline(self) -> tuple[Baseline, Callable[[str], Traced]]:
         return product_claims.baseline(self.asked, {}), self.asked.kernel
 
 
-def _runs(name: str, kernel: Kernel, seeds: Sequence[int]) -> tuple[certificate.Run, ...] | Check:
+def _runs(kernel: Kernel, name: str, seeds: Sequence[int]) -> tuple[certificate.Run, ...] | Check:
     try:
         return result_or_failure(name, lambda: product_claims.runs(kernel, seeds))
     except ValueError as problem:

@@ -5,23 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from attrs import field, frozen
 
 from argus.core.diagnostic import ArgusError
-from argus.core.index_text import show
-from argus.core.ir import Kernel
+from argus.core.ir import Kernel, Program
 from argus.core.ir.pretty import pretty
 from argus.core.query import Budget
 from argus.core.serde import MalformedError, read
 from argus.core.verdict import Proved
-from argus.interp.search.search import assumed, holds
 from argus.search.certificates import certificate, claims
 from argus.search.certificates.certificate import Certificate, Proof
 from argus.search.certificates.check_result import Check, brief, check_equal, failed, passed, unchecked
+from argus.search.problems.traced import Traced, admits, assumptions_text, kernels_of
 from argus.solvers.base import Solver
-from argus.verifier.kernel import verify
+from argus.verifier.api import verify
 
 MOST_BYTES = 64 << 20
 """Size limit of a delivered file."""
@@ -48,8 +47,8 @@ def result_or_failure(name: str, find: Callable[[], T]) -> T | Check:
         raise
 
 
-def load_kernel(claimed: Certificate, folder: Path) -> Kernel | Check:
-    """Parse the delivered IR strictly."""
+def load_kernel(claimed: Certificate, folder: Path, *, programs: bool) -> Traced | Check:
+    """Parse the delivered IR strictly. programs: whether one of several launches is expected as well."""
     if "ir" not in claimed.files:
         return failed("ir", "the certificate lists no IR file")
     path = folder / claimed.files["ir"].name
@@ -61,15 +60,16 @@ def load_kernel(claimed: Certificate, folder: Path) -> Kernel | Check:
         return failed("ir", f"{path.name} contains no kernel: {brief(problem)}")
     except ArgusError as problem:
         return failed("ir", f"{path.name} is ill-formed: {problem.diagnostic.code}: {problem.diagnostic.message}")
-    return kernel if isinstance(kernel, Kernel) else failed("ir", f"{path.name} contains a program, expected a kernel")
+    if isinstance(kernel, Program) and not programs:
+        return failed("ir", f"{path.name} contains a program, expected a kernel")
+    return kernel
 
 
-def check_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> Check:
-    """Check that the problem's extents satisfy the kernel's assumptions."""
-    condition = assumed(kernel)
-    text = f"the kernel assumes {show(condition)}, at extents {dict(sizes)}"
+def check_sizes(kernel: Traced, sizes: Mapping[str, int]) -> Check:
+    """Check that the problem's extents satisfy the assumptions."""
+    text = f"the kernel assumes {assumptions_text(kernel)}, at extents {dict(sizes)}"
     known = {symbol.name for symbol in kernel.sizes} <= sizes.keys()
-    return passed("admitted", text) if known and holds(kernel, condition, sizes) else failed("admitted", text)
+    return passed("admitted", text) if known and admits(kernel, sizes) else failed("admitted", text)
 
 
 def _emitted_code(kernel: Kernel) -> list[list[str]]:
@@ -78,17 +78,24 @@ def _emitted_code(kernel: Kernel) -> list[list[str]]:
     return [[line for line in text.split("\n") if not line.lstrip().startswith("//")] for text in texts]
 
 
-def check_trace(traced: Kernel | Check, kernel: Kernel) -> Check:
+def _compared(traced: Traced) -> list[object]:
+    """What two traces of one design have alike: of a program all that it is but source lines, as what it claims."""
+    rows = cast("list[list[object]]", claims.kernel_document(traced)["rows"]) if isinstance(traced, Program) else []
+    whole = [row[:1] if row[0] == "Frame" else row for row in rows]
+    return [whole, *((pretty(each), _emitted_code(each)) for each in kernels_of(traced))]
+
+
+def check_trace(traced: Traced | Check, kernel: Traced) -> Check:
     """Check that the IR equals the design traced here."""
     if isinstance(traced, Check):
         return traced
-    alike = pretty(traced) == pretty(kernel) and _emitted_code(traced) == _emitted_code(kernel)
+    alike = _compared(traced) == _compared(kernel)
     why = "the IR equals the design traced here"
     return passed("traced", why) if alike else failed("traced", "the IR differs from the design traced here")
 
 
 def check_proof(
-    claimed: Proof, kernel: Kernel, means: CheckOptions, short: Callable[[Proved], str] | None
+    claimed: Proof, kernel: Traced, means: CheckOptions, short: Callable[[Proved], str] | None
 ) -> Iterator[Check]:
     """Verify the kernel again. short: states what a proof does not show, empty if nothing; None if unspecified."""
     report = result_or_failure("verdict", lambda: verify(kernel, solver=means.solver, budget=means.budget))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from argus.core.cost.occupancy import Compiled
 from argus.core.diagnostic import ArgusError
-from argus.core.ir import Kernel
 from argus.policy.bounds import Bounds, Impossible, check_time
 from argus.search.certificates.certificate import Baseline, Certificate
-from argus.search.certificates.check_code import rebuild
+from argus.search.certificates.check_code import predictable, rebuild_all
 from argus.search.certificates.check_result import Check, check_close, check_equal, failed, passed, unchecked
 from argus.search.evaluation.prediction import predict_time
+from argus.search.problems.traced import Traced, kernels_of
 
 
 def check_claimed_time(
@@ -20,11 +20,11 @@ def check_claimed_time(
     sizes: Mapping[str, int],
     light: Bounds | None,
     least: Bounds,
-    kernel: Kernel,
-    compiled: Compiled | None,
+    kernel: Traced,
+    compiled: Sequence[Compiled],
 ) -> Iterator[Check]:
     """light: bounds of the problem, None if unknown. least: bounds of this kernel's known work. compiled: resource
-    report of the compiler here, None without one.
+    reports of the compiler here, of each launch, none without one.
     """
     time = claimed.time
     if not (math.isfinite(time.microseconds) and time.microseconds > 0):
@@ -45,11 +45,17 @@ def check_claimed_time(
         yield failed("time", "a prediction is claimed to be the median of measurements")
     elif time.device:
         yield failed("time", f"a prediction names a device: {time.device}")
-    elif compiled is None:
+    elif not compiled:
         yield unchecked("time", "a prediction from the compiler's report, but there is no compiler here")
     else:
-        found = predict_time(kernel, sizes, compiled).microseconds
+        found = _predicted(kernel, sizes, compiled)
         yield check_close("time", time.microseconds, found, f"predicted again: {found:.4g} us")
+
+
+def _predicted(traced: Traced, sizes: Mapping[str, int], compiled: Sequence[Compiled]) -> float:
+    """Microseconds of all launches, which follow one another."""
+    pairs = zip(kernels_of(traced), compiled, strict=True)
+    return sum(predict_time(kernel, sizes, report).microseconds for kernel, report in pairs)
 
 
 def _check_light(claimed: Certificate, bounds: Bounds) -> Check:
@@ -62,9 +68,12 @@ def _check_light(claimed: Certificate, bounds: Bounds) -> Check:
 
 
 def check_baseline(
-    claimed: Certificate, found: Baseline, kernel: Callable[[str], Kernel], sizes: Mapping[str, int]
+    claimed: Certificate,
+    found: Baseline,
+    kernel: Callable[[str], Traced],
+    sizes: Callable[[Traced], Mapping[str, int]],
 ) -> Check:
-    """Check the baseline's design, and its time if predicted. kernel: of a design by name."""
+    """Check the baseline's design, and its time if predicted. kernel: of a design by name. sizes: of a kernel."""
     given = claimed.baseline
     if (given.design, given.why) != (found.design, found.why):
         return check_equal("baseline", (given.design, given.why), (found.design, found.why), "the baseline design")
@@ -73,16 +82,17 @@ def check_baseline(
         return passed("baseline", f"{what}: no time is claimed")
     if claimed.time.reward == "measured":
         return unchecked("baseline", f"{what}: its time is measured")
-    return _check_prediction(kernel(found.design), sizes, given.microseconds, what)
+    made = kernel(found.design)
+    return _check_prediction(made, sizes(made), given.microseconds, what)
 
 
-def _check_prediction(kernel: Kernel, sizes: Mapping[str, int], claimed: float, what: str) -> Check:
+def _check_prediction(kernel: Traced, sizes: Mapping[str, int], claimed: float, what: str) -> Check:
     try:
-        made = rebuild(kernel)
+        compiled = predictable(rebuild_all(kernel))
     except ArgusError as problem:
         return unchecked("baseline", f"{what}: it does not compile here: {problem.diagnostic.message}")
-    if made.compiled is None:
+    if not compiled:
         return unchecked(
             "baseline", f"{what}: its time is predicted from a compiler's report, but there is no compiler"
         )
-    return check_close("baseline", claimed, predict_time(kernel, sizes, made.compiled).microseconds, what)
+    return check_close("baseline", claimed, _predicted(kernel, sizes, compiled), what)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path, PurePath
@@ -10,13 +10,14 @@ from typing import cast
 
 from argus.core.ir import Kernel
 from argus.core.serde import write
-from argus.core.verdict import Proved, Report
+from argus.core.verdict import Finding, ProgramReport, Proved, Report, Standing
 from argus.emit.cuda.text import cuda_text
 from argus.emit.hip.text import compiled_texts
 from argus.report.summary import assumptions, numbered, results, verdict_word
 from argus.search.certificates.certificate import File, Invariant, Proof, Time
 from argus.search.evaluation.judgement import Reward
 from argus.search.problems.problem import Problem
+from argus.search.problems.traced import Traced
 
 _SOURCES = PurePath(__file__).parents[3]
 """The folder of the package; delivered files must not contain absolute paths."""
@@ -25,8 +26,8 @@ COMPILERS: Mapping[str, str] = {"sm_90a": "nvidia-cuda-nvrtc", "gfx942": "ziglan
 _PACKAGES = ("argus", "z3-solver", "cvc5", "numpy", *COMPILERS.values())
 
 
-def kernel_document(kernel: Kernel) -> dict[str, object]:
-    """A kernel as JSON data, with source paths relative to the package's folder."""
+def kernel_document(kernel: Traced) -> dict[str, object]:
+    """A kernel or program as JSON data, with source paths relative to the package's folder."""
     data = write([kernel])
     for row in cast("list[list[object]]", data["rows"]):
         if row[0] == "Frame":
@@ -50,23 +51,36 @@ TEXT_KNOBS: Mapping[str, str] = {"kind": "text"}
 """The knobs of a kernel that a model wrote."""
 
 
-def proof(report: Report) -> Proof:
-    """The claims about a proof, with the applicable invariants."""
-    coverage = dict(numbered(report.verdict.coverage)) if isinstance(report.verdict, Proved) else {}
-    listed = tuple(
-        Invariant(each.invariant, each.title, each.standing, each.obligations, coverage.get(each.invariant, 0))
-        for each in report.findings
-        if each.standing != "not applicable"
-    )
+def proof(report: Report | ProgramReport) -> Proof:
+    """The claims about a proof, with the applicable invariants; of a program those of all launches together."""
+    reports = report.launches if isinstance(report, ProgramReport) else (report,)
     verdict = report.verdict
-    assumed, obligations = assumptions(verdict), sum(each.obligations for each in report.findings)
-    return Proof(verdict_word(verdict), report.solver, obligations, listed, assumed, results(verdict), report.uncovered)
+    coverage = dict(numbered(verdict.coverage)) if isinstance(verdict, Proved) else {}
+    applicable = [each for one in reports for each in one.findings if each.standing != "not applicable"]
+    order = dict.fromkeys(each.invariant for one in reports for each in one.findings)
+    alike = {name: [each for each in applicable if each.invariant == name] for name in order}
+    listed = tuple(
+        Invariant(name, each[0].title, _worst(each), sum(one.obligations for one in each), coverage.get(name, 0))
+        for name, each in alike.items()
+        if each
+    )
+    obligations = sum(each.obligations for one in reports for each in one.findings)
+    uncovered = tuple(dict.fromkeys(name for one in reports for name in one.uncovered))
+    found = verdict_word(verdict), reports[0].solver, obligations, listed
+    return Proof(*found, assumptions(verdict), results(verdict), uncovered)
 
 
-def file_entry(path: Path) -> File:
-    """Name, size and digest of a file. Raises OSError."""
+def _worst(findings: Sequence[Finding]) -> Standing:
+    """What is said of an invariant in a program, where its launches differ."""
+    found = {each.standing for each in findings}
+    order: tuple[Standing, ...] = ("refuted", "unknown", "not built yet", "proved")
+    return next(each for each in order if each in found)
+
+
+def file_entry(path: Path, folder: str = "") -> File:
+    """Name, size and digest of a file. folder: of a launch, which its name then has. Raises OSError."""
     data = path.read_bytes()
-    return File(path.name, len(data), sha256(data).hexdigest())
+    return File(f"{folder}/{path.name}" if folder else path.name, len(data), sha256(data).hexdigest())
 
 
 def time(asked: Problem, microseconds: float, reward: Reward, device: str) -> Time:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import assert_never, cast
+from typing import assert_never
 
 from attrs import evolve, frozen
 
@@ -14,6 +14,7 @@ from argus.core.ir import Kernel
 from argus.core.serde import read
 from argus.emit.artifact import Artifact
 from argus.emit.build import build
+from argus.emit.build_program import BuiltProgram, build_program
 from argus.emit.hip.toolchain import write_files
 from argus.search.certificates import certificate, claims, family_claims, file_claims, product_claims
 from argus.search.certificates.certificate import (
@@ -27,17 +28,19 @@ from argus.search.certificates.certificate import (
     certificate_text,
 )
 from argus.search.certificates.load_script import family_loader, file_loader, loader
+from argus.search.certificates.subject import single
 from argus.search.evaluation.judgement import Judgement
 from argus.search.evaluation.numerics import SEEDS
-from argus.search.evaluation.reward import resources
+from argus.search.evaluation.reward import resources_of
 from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.kernel_file import KernelFile, digest_of
 from argus.search.problems.llm_kernels import trace_candidate
 from argus.search.problems.problem import Gemm
+from argus.search.problems.traced import Traced
 from argus.search.run import SearchResult
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
-from argus.verifier.kernel import verify
+from argus.verifier.api import verify
 
 
 @frozen
@@ -46,7 +49,7 @@ class Delivery:
 
     folder: Path
     certificate: Certificate
-    artifact: Artifact
+    artifact: Artifact | BuiltProgram
 
 
 def deliver(found: SearchResult, folder: Path, *, device: str = "", solver: str | Solver | None = None) -> Delivery:
@@ -61,23 +64,18 @@ def deliver(found: SearchResult, folder: Path, *, device: str = "", solver: str 
     if best is None or best.microseconds is None:
         message = f"run {found.run} has no design to deliver: no candidate has passed the gate"
         raise ArgusError(Diagnostic("E932", "error", message, help=f"continue with --resume {found.run}"))
-    document = claims.kernel_document(_kernel(found, best))
-    kernel = cast(Kernel, read(document)[0])
+    document = claims.kernel_document(_traced(found, best))
+    (kernel,) = read(document)
     said = _claims(found, best)
     report = verify(kernel, solver=solver, cache=Cache())
-    artifact = build(kernel, directory=folder, lines=False)  # line directives would contain the folder's path
-    script = said.script(kernel, artifact.description.stem, asked.sizes)
+    built = _built(kernel, folder)
+    script = said.script(kernel, built.description.stem, asked.sizes)
     texts: dict[str, str | bytes] = {claims.IR: json.dumps(document) + "\n", claims.LOADER: script, **said.files}
     written = write_files(texts, folder, kernel.name)
-    places: dict[Role, Path | None] = {
-        "source": artifact.source,
-        "code": artifact.code,
-        "description": artifact.description,
-        "ir": written[0],
-        "loader": written[1],
-        "assembly": artifact.assembly,
-        "problem": next(iter(written[2:]), None),
-    }
+    places: dict[Role, Path | None] = {"description": built.description}
+    if isinstance(built, Artifact):
+        places = _files_of(built)
+    places |= {"ir": written[0], "loader": written[1], "problem": next(iter(written[2:]), None)}
     listed: dict[Role, File] = {role: claims.file_entry(place) for role, place in places.items() if place is not None}
     numbers = said.numbers(kernel)
     claimed = Certificate(
@@ -87,7 +85,7 @@ def deliver(found: SearchResult, folder: Path, *, device: str = "", solver: str 
         claims.proof(report),
         numbers,
         listed,
-        resources(artifact),
+        resources_of(built),
         evolve(
             claims.time(asked, best.microseconds, best.reward, device if best.reward == "measured" else ""),
             median=best.name in found.settled,
@@ -96,19 +94,46 @@ def deliver(found: SearchResult, folder: Path, *, device: str = "", solver: str 
         Origin(found.run, found.seed, len(found.judged), found.reason),
         claims.COMPILERS[asked.target],
         claims.versions(),
+        _launches(built),
     )
     write_files({certificate.NAME: certificate_text(claimed)}, folder, kernel.name)
-    return Delivery(folder, claimed, artifact)
+    return Delivery(folder, claimed, built)
 
 
-def _kernel(found: SearchResult, best: Judgement) -> Kernel:
-    """The best kernel. Raises ArgusError (E932) for a program of several launches."""
+def _traced(found: SearchResult, best: Judgement) -> Traced:
+    """The best kernel or program."""
     asked = found.problem
-    made = trace_candidate(found.text, asked) if found.text else asked.kernel(best.name)
-    if not isinstance(made, Kernel):
-        message = f"`{best.name}` is a program of several launches, which has no certificate yet"
-        raise ArgusError(Diagnostic("E932", "error", message, help="leave --out out"))
-    return made
+    return trace_candidate(found.text, asked) if found.text else asked.kernel(best.name)
+
+
+def _built(traced: Traced, folder: Path) -> Artifact | BuiltProgram:
+    """Compiled into the folder, without line directives, which would contain its path."""
+    if isinstance(traced, Kernel):
+        return build(traced, directory=folder, lines=False)
+    return build_program(traced, folder, lines=False)
+
+
+def _files_of(artifact: Artifact) -> dict[Role, Path | None]:
+    return {
+        "source": artifact.source,
+        "code": artifact.code,
+        "description": artifact.description,
+        "assembly": artifact.assembly,
+    }
+
+
+def _launches(built: Artifact | BuiltProgram) -> tuple[dict[Role, File], ...]:
+    """The files of each launch of a program."""
+    if not isinstance(built, BuiltProgram):
+        return ()
+    return tuple(
+        {
+            role: claims.file_entry(place, each.description.parent.name)
+            for role, place in _files_of(each).items()
+            if place is not None
+        }
+        for each in built.kernels
+    )
 
 
 @frozen
@@ -118,8 +143,8 @@ class _ProblemClaims:
     problem: certificate.Problem
     design: Design
     baseline: Baseline
-    numbers: Callable[[Kernel], Numbers]
-    script: Callable[[Kernel, str, Mapping[str, int]], str]
+    numbers: Callable[[Traced], Numbers]
+    script: Callable[[Traced, str, Mapping[str, int]], str]
     files: Mapping[str, str | bytes]
 
 
@@ -153,8 +178,8 @@ def _product_claims(asked: Gemm, found: SearchResult, best: Judgement) -> _Probl
         product_claims.problem(asked),
         product_claims.design(asked, best.name, found.text),
         product_claims.baseline(asked, _comparable_times(found, best)),
-        lambda kernel: product_claims.numbers(product_claims.runs(kernel)),
-        loader,
+        lambda kernel: product_claims.numbers(product_claims.runs(single(kernel))),
+        lambda kernel, stem, sizes: loader(single(kernel), stem, sizes),
         {},
     )
 
@@ -171,8 +196,8 @@ def _file_claims(asked: KernelFile, found: SearchResult, best: Judgement) -> _Pr
         file_claims.problem(asked),
         written if found.text else file_claims.design(variants[best.name]),
         file_claims.baseline(variants.values(), _comparable_times(found, best)),
-        lambda kernel: file_claims.numbers(file_claims.runs(kernel, asked)),
-        lambda kernel, stem, sizes: file_loader(kernel, stem, sizes, file_claims.PROBLEM),
+        lambda kernel: file_claims.numbers(file_claims.runs(single(kernel), asked)),
+        lambda kernel, stem, sizes: file_loader(single(kernel), stem, sizes, file_claims.PROBLEM),
         {file_claims.PROBLEM: data},
     )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.core.ir import Kernel
 from argus.search.certificates import certificate, claims
 from argus.search.certificates.certificate import Baseline, Design, Numbers, Run
 from argus.search.certificates.file_claims import run
 from argus.search.designs.usual import usual_design
 from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.references import TOLERANCE, random_trials
+from argus.search.problems.traced import Traced
 
 REFERENCE = "the family's reference in float64"
 
@@ -46,7 +46,7 @@ def numbers(found: tuple[Run, ...]) -> Numbers:
     return Numbers(REFERENCE, TOLERANCE, found)
 
 
-def runs(kernel: Kernel, asked: FamilyProblem, seeds: Sequence[int]) -> tuple[Run, ...]:
+def runs(kernel: Traced, asked: FamilyProblem, seeds: Sequence[int]) -> tuple[Run, ...]:
     """Run the kernel in the interpreter against the reference. Raises ArgusError (E401, E402, E501)."""
-    trials = random_trials(kernel, seeds, asked.inputs_of(kernel))
+    trials = random_trials(kernel, seeds, asked.inputs_of(kernel.name))
     return tuple(run(kernel, each, asked.answer(each.given)) for each in trials)

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from attrs import frozen
 
 from argus.core.ir import Kernel
-from argus.interp.search.search import assumed, holds, sizes_in_order
 from argus.runtime.sandbox.user_reference import REFERENCE
 from argus.search.certificates import certificate
 from argus.search.certificates.certificate import Baseline, Design, Numbers, Run
 from argus.search.evaluation.numerics import SEEDS
 from argus.search.problems.kernel_file import KernelFile, Variant
 from argus.search.problems.references import TOLERANCE, Trial, compare_outputs, random_trials
+from argus.search.problems.traced import Traced, admits
+from argus.search.problems.traced import small_sizes as admissible_sizes
 from argus.verifier.reference import Comparison
 
 PROBLEM = "problem.py"
@@ -73,7 +74,7 @@ def runs(kernel: Kernel, asked: KernelFile) -> tuple[Run, ...]:
     return tuple(run(kernel, each, asked.answer(each.given)) for each in random_trials(kernel, SEEDS))
 
 
-def run(kernel: Kernel, trial: Trial, expected: object) -> Run:
+def run(kernel: Traced, trial: Trial, expected: object) -> Run:
     """Compare all outputs of one trial; reports the errors of the output closest to its bound."""
     found = [comparison for _, comparison in compare_outputs(kernel, trial, expected)]
     worst = max(found, key=_share)
@@ -85,8 +86,8 @@ def _share(found: Comparison) -> float:
     return found.share
 
 
-def small_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> Mapping[str, int]:
+def small_sizes(kernel: Traced, sizes: Mapping[str, int]) -> Mapping[str, int]:
     """Admissible small sizes for the interpreter: the problem's own, reduced to at most 64 if possible."""
-    least = next(sizes_in_order(kernel), dict(sizes))
+    least = next(iter(admissible_sizes(kernel)), dict(sizes))
     chosen = {name: min(extent, max(_SMALL, least[name])) for name, extent in sizes.items()}
-    return chosen if holds(kernel, assumed(kernel), chosen) else least
+    return chosen if admits(kernel, chosen) else least

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from argus.core.ir import Kernel
-from argus.interp.memory.loading import inputs, outputs
+import numpy as np
+
+from argus.core.ir import Kernel, Program
 from argus.search.certificates.file_claims import small_sizes
 from argus.search.problems.families.problem import FamilyProblem
-from argus.search.problems.workload import shape_of, size_sources
+from argus.search.problems.traced import Traced, admits, read_names, shape_at, written_names
+from argus.search.problems.workload import size_sources
 
 _TYPES = {
     "f32": "float32",
@@ -181,9 +183,67 @@ _FILE = '''def main() -> None:
         sys.stdout.write(f"{{NAME}}, interpreted, as there is no runtime for {target}: {{name}} {{array.shape}}, ")
         sys.stdout.write(f"largest error {{error:.2e}} of the largest element\\n")
 '''
+_FAMILY_ON_GPU = '''def main() -> None:
+    """Compare results on inputs by the rules of {problem} with its reference."""
+    problem = family_problem("{problem}", "{target}")
+    rules, generator = problem.inputs_of("{name}"), np.random.default_rng(0)
+    drawn = rules.arrays(EXTENTS, AT, rules.kinds[0], generator)
+    given = {{name: torch.from_numpy(each).to("cuda", getattr(torch, TENSORS[name])) for name, each in drawn.items()}}
+    inputs = {{name: given[name].double().cpu().numpy() for name in INPUTS}}
+    launch(*given.values())
+    expected = reference_outputs(problem.answer(inputs), {{name: EXTENTS[name] for name in OUTPUTS}})
+    for name, array in expected.items():
+        error = np.abs(given[name].double().cpu().numpy() - array).max() / np.abs(array).max()
+        sys.stdout.write(f"{{name}} {{array.shape}}: largest error {{error:.2e}} of the largest element\\n")
+'''
+_FAMILY = '''def main() -> None:
+    """Compare results on inputs by the rules of {problem} with its reference."""
+    problem = family_problem("{problem}", "{target}")
+    rules, generator = problem.inputs_of("{name}"), np.random.default_rng(0)
+    kinds = {{name: np.dtype(getattr(ml_dtypes, kind, kind)) for name, kind in TENSORS.items()}}
+    drawn = rules.arrays(EXTENTS, AT, rules.kinds[0], generator)
+    given = {{name: each.astype(kinds[name]) for name, each in drawn.items()}}
+    inputs = {{name: given[name].astype(float) for name in INPUTS}}
+    launch(*given.values())
+    expected = reference_outputs(problem.answer(inputs), {{name: EXTENTS[name] for name in OUTPUTS}})
+    for name, array in expected.items():
+        error = np.abs(given[name].astype(float) - array).max() / np.abs(array).max()
+        sys.stdout.write(f"{{NAME}}, interpreted, as there is no runtime for {target}: {{name}} {{array.shape}}, ")
+        sys.stdout.write(f"largest error {{error:.2e}} of the largest element\\n")
+'''
 _NAMES = """INPUTS = {inputs}
 OUTPUTS = {outputs}
 """
+_ANSWERS = "from argus.runtime.sandbox.user_reference import call_reference, reference_outputs\n"
+_OF_FILE = {
+    "@NAMES@": _NAMES,
+    "@STANDARD@": "import runpy\n",
+    "@NUMPY@": "import numpy as np\n",
+    "@ANSWERS@": _ANSWERS,
+}
+_OF_FAMILY = {
+    "@NAMES@": _NAMES + 'AT = @AT@\n"""Sizes of these shapes."""\n',
+    "@NUMPY@": "import numpy as np\n",
+    "@ANSWERS@": "from argus.runtime.sandbox.user_reference import reference_outputs\n"
+    "from argus.search.problems.families.problem import family_problem\n",
+}
+_PROGRAM_ON_GPU = {
+    "from argus.runtime.gpu.launch import LoadedKernel, load\n": (
+        "from argus.runtime.programs import LoadedProgram, load_program\n"
+    ),
+    "LoadedKernel": "LoadedProgram",
+    "return load(DESCRIPTION)": "return load_program(DESCRIPTION)",
+    "SIZES = {sizes}\n": 'SPACES = @SPACES@\n"""Workspaces, with the types of their elements."""\nSIZES = {sizes}\n',
+    "        loaded(torch.cuda.current_device()).bind(given, sizes, stream)()\n": (
+        "        program = loaded(torch.cuda.current_device()).prepare(sizes)\n"
+        "        for each in program.workspaces:\n"
+        "            kind = getattr(torch, SPACES[each.name])\n"
+        "            given[each.name] = torch.empty(each.shape, dtype=kind, device=device)\n"
+        "        program.bind(given, stream)()\n"
+    ),
+}
+_PROGRAM = {"Kernel": "Program"}
+"""What differs in the scripts of programs."""
 _SMALL = {"M": 48, "N": 64, "K": 72}
 
 
@@ -191,7 +251,7 @@ def loader(kernel: Kernel, stem: str, sizes: Mapping[str, int]) -> str:
     """The script of a GEMM. stem: of the description's file name. sizes: of the problem by name."""
     cuda = kernel.target.name == "sm_90a"
     used = sizes if cuda else {name: min(_SMALL.get(name, 64), size) for name, size in sizes.items()}
-    template = _assembled(_TORCH, _PRODUCT_ON_GPU) if cuda else _assembled(_NUMPY, _PRODUCT)
+    template = _assembled(_TORCH, _PRODUCT_ON_GPU, {}) if cuda else _assembled(_NUMPY, _PRODUCT, {})
     return _filled(template, kernel, stem, used)
 
 
@@ -199,56 +259,37 @@ def file_loader(kernel: Kernel, stem: str, sizes: Mapping[str, int], problem: st
     """The script of a user's kernel. problem: name of the delivered file with its reference."""
     cuda = kernel.target.name == "sm_90a"
     used = sizes if cuda else small_sizes(kernel, sizes)
-    template = _assembled(_TORCH, _FILE_ON_GPU, of_file=True) if cuda else _assembled(_NUMPY, _FILE, of_file=True)
+    template = _assembled(_TORCH, _FILE_ON_GPU, _OF_FILE) if cuda else _assembled(_NUMPY, _FILE, _OF_FILE)
     return _filled(template, kernel, stem, used, problem)
 
 
-def family_loader(kernel: Kernel, stem: str, problem: FamilyProblem) -> str:
-    """The script of a kernel of a family, whose name has the reference."""
-    cuda = kernel.target.name == "sm_90a"
-    used = problem.sizes if cuda else small_sizes(kernel, problem.sizes)
-    template = _assembled(_TORCH, _FILE_ON_GPU, of_file=True) if cuda else _assembled(_NUMPY, _FILE, of_file=True)
-    for old, new in _OF_FAMILY.items():
-        template = template.replace(old, new)
-    constants = _literal((name, repr(value)) for name, value in problem.inputs_of(kernel).constants.items())
-    return _filled(template, kernel, stem, used, str(problem)).replace("@CONSTANTS@", constants)
+def family_loader(traced: Traced, stem: str, problem: FamilyProblem) -> str:
+    """The script of a kernel or program of a family, whose name has the reference and the rules for inputs."""
+    cuda, rules = traced.target.name == "sm_90a", problem.inputs_of(traced.name)
+    used = problem.sizes_of(traced.name)
+    if not cuda:
+        drawn = None if rules.small is None else rules.small(np.random.default_rng(0))
+        used = small_sizes(traced, used) if drawn is None else next(each for each in drawn if admits(traced, each))
+    template = _assembled(_TORCH, _FAMILY_ON_GPU, _OF_FAMILY) if cuda else _assembled(_NUMPY, _FAMILY, _OF_FAMILY)
+    if isinstance(traced, Program):
+        for old, new in (_PROGRAM_ON_GPU if cuda else _PROGRAM).items():
+            template = template.replace(old, new)
+        spaces = ((each.name, f'"{_TYPES[each.dtype.name]}"') for each in traced.workspaces)
+        template = template.replace("@SPACES@", _literal(spaces).replace("{", "{{").replace("}", "}}"))
+    at = _literal((name, str(extent)) for name, extent in used.items())
+    return _filled(template, traced, stem, used, str(problem)).replace("@AT@", at)
 
 
-_OF_FAMILY = {
-    "import runpy\n": "",
-    'reference = runpy.run_path(str(Path(__file__).with_name("{problem}")))["reference"]': (
-        'reference = family_problem("{problem}", "{target}").reference'
-    ),
-    "from argus.runtime.sandbox.user_reference import call_reference, reference_outputs\n": (
-        "from argus.runtime.sandbox.user_reference import call_reference, reference_outputs\n"
-        "from argus.search.problems.families.problem import family_problem\n"
-    ),
-    "OUTPUTS = {outputs}\n": 'OUTPUTS = {outputs}\nCONSTANTS = @CONSTANTS@\n"""Inputs that are numbers."""\n',
-    "    inputs = {{name:": (
-        "    for name, value in CONSTANTS.items():\n        given[name][...] = value\n    inputs = {{name:"
-    ),
-}
-"""What differs in the script of a user's file."""
-
-
-def _assembled(template: str, main: str, *, of_file: bool = False) -> str:
-    parts = {
-        "@MAIN@": main,
-        "@NAMES@": _NAMES if of_file else "",
-        "@STANDARD@": "import runpy\n" if of_file else "",
-        "@NUMPY@": "import numpy as np\n" if of_file else "",
-        "@ANSWERS@": "from argus.runtime.sandbox.user_reference import call_reference, reference_outputs\n"
-        if of_file
-        else "",
-    }
+def _assembled(template: str, main: str, more: Mapping[str, str]) -> str:
+    parts = {"@MAIN@": main, "@NAMES@": "", "@STANDARD@": "", "@NUMPY@": "", "@ANSWERS@": "", **more}
     for mark, part in parts.items():
         template = template.replace(mark, part)
     return template
 
 
-def _filled(template: str, kernel: Kernel, stem: str, sizes: Mapping[str, int], problem: str = "") -> str:
+def _filled(template: str, kernel: Traced, stem: str, sizes: Mapping[str, int], problem: str = "") -> str:
     types = {buffer.name: _TYPES[buffer.dtype.name] for buffer in kernel.parameters}
-    extents = {buffer.name: shape_of(buffer, kernel, sizes) for buffer in kernel.parameters}
+    extents = {buffer.name: shape_at(buffer, kernel, sizes) for buffer in kernel.parameters}
     return template.format(
         stem=stem,
         target=kernel.target.name,
@@ -257,8 +298,9 @@ def _filled(template: str, kernel: Kernel, stem: str, sizes: Mapping[str, int], 
         sizes=_literal((name, f'("{tensor}", {axis})') for name, (tensor, axis) in size_sources(kernel).items()),
         extents=_literal((name, str(shape)) for name, shape in extents.items()),
         problem=problem,
-        inputs=_tuple(each.name for each in inputs(kernel)),
-        outputs=_tuple(each.name for each in outputs(kernel)),
+        inputs=_tuple(read_names(kernel)),
+        outputs=_tuple(written_names(kernel)),
+        name=kernel.name,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
@@ -41,6 +42,8 @@ def staged_output(folder: Path) -> Generator[Path]:
         if certificate.NAME in names:
             (folder / certificate.NAME).unlink(missing_ok=True)
         for each in names:
+            if (folder / each).is_dir():  # a launch of an earlier delivery
+                shutil.rmtree(folder / each)
             (made / each).replace(folder / each)
 
 

@@ -133,7 +133,7 @@ def _proved_and_built(
             passage.judgement = evolve(passage.judgement, notes=(*problem.notes, *notes))
         else:
             check_report(tools.verify(kernel))
-    with passage.through("interpreter"):
+    with passage.through("interpreter"), _candidate_faults("wrong", "E402"):
         if not too_large(problem, kernel):
             found = disagreement(problem, kernel)
             if found:

@@ -220,7 +220,7 @@ class Job:
                 return Product(self.problem)
             case FamilyProblem():
                 kernel, asked = self.kernel, self.problem
-                sizes, rules = asked.sizes_of(kernel), asked.inputs_of(kernel)
+                sizes, rules = asked.sizes_of(kernel.name), asked.inputs_of(kernel.name)
                 return KernelOfFile(kernel, sizes, asked.bounds, asked.reference, rules)
             case KernelFile():
                 kernel = self.kernel

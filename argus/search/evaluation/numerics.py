@@ -67,7 +67,7 @@ def disagreement(problem: Problem, kernel: Traced) -> str:
             assert isinstance(kernel, Kernel)
             return _product_disagreement(problem, kernel)
         case FamilyProblem():
-            return find_difference(problem.reference, kernel, SEEDS, problem.inputs_of(kernel))
+            return find_difference(problem.reference, kernel, SEEDS, problem.inputs_of(kernel.name))
         case KernelFile():
             return find_difference(problem.reference, kernel, SEEDS)
         case _:

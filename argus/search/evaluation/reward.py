@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import asdict
 
@@ -18,10 +18,15 @@ Predict = Callable[[Kernel, Mapping[str, int], Compiled], Prediction]
 
 def resources_of(built: Artifact | BuiltProgram) -> dict[str, float]:
     """Those of a kernel; of a program the most of any launch."""
+    return most_of(list(map(resources, built.kernels if isinstance(built, BuiltProgram) else (built,))))
+
+
+def most_of(each_one: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The most of each number."""
     found: dict[str, float] = {}
-    for each in built.kernels if isinstance(built, BuiltProgram) else (built,):
-        for name, value in resources(each).items():
-            found[name] = max(value, found.get(name, 0.0))
+    for each in each_one:
+        for name, value in each.items():
+            found[name] = max(value, found.get(name, value))
     return found
 
 

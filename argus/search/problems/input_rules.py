@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 Array = npt.NDArray[Any]
 Sizes = Mapping[str, int]
@@ -27,12 +27,21 @@ class InputRules:
     kinds: tuple[str, ...] = ("",)
     integers: Callable[[Sizes, str, np.random.Generator], Mapping[str, Array]] | None = None
 
-    def with_constants(self, constants: Mapping[str, float]) -> InputRules:
-        return evolve(self, constants=constants)
-
     def given(self, sizes: Sizes, kind: str, generator: np.random.Generator) -> Mapping[str, Array]:
         """The tensors of integers, by name."""
         return {} if self.integers is None else self.integers(sizes, kind, generator)
+
+    def arrays(
+        self, shapes: Mapping[str, tuple[int, ...]], sizes: Sizes, kind: str, generator: np.random.Generator
+    ) -> dict[str, Array]:
+        """The contents of inputs by name: normal numbers, but where there are rules."""
+        given = self.given(sizes, kind, generator)
+        made: dict[str, Array] = {}
+        for name, shape in shapes.items():
+            values: Array = generator.standard_normal(shape)
+            held = np.full(shape, self.constants[name]) if name in self.constants else values
+            made[name] = given.get(name, held)
+        return made
 
 
 PLAIN = InputRules()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.core.dtype import bf16
 from argus.core.index_text import show
@@ -11,8 +13,10 @@ from argus.runtime.sandbox import Refused, trace_text
 from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.kernel_file import KernelFile, signature
 from argus.search.problems.problem import Problem
+from argus.search.problems.traced import Traced
 from argus.verifier.reference import claimed_contraction
 
+TracedT = TypeVar("TracedT", bound=Traced)
 RESULT = "each element of `C` is bf16(sum over k of A * B)"
 _TAGGED = 2
 _SHAPES = {"A": ("M", "K"), "B": ("N", "K"), "C": ("M", "N")}
@@ -31,8 +35,8 @@ def trace_candidate(text: str, problem: Problem) -> Kernel:
     return check_parameters(found[0].trace(), problem)
 
 
-def check_parameters(kernel: Kernel, problem: Problem) -> Kernel:
-    """Return the kernel. Raises ArgusError (E907) if it is for another target or has other parameters."""
+def check_parameters(kernel: TracedT, problem: Problem) -> TracedT:
+    """Return the kernel or program. Raises ArgusError (E907) if it is for another target or has other parameters."""
     if kernel.target.name != problem.target:
         raise _wrong_kernel(f"`{kernel.name}` is for {kernel.target}, expected {problem.target}")
     if isinstance(problem, KernelFile | FamilyProblem):

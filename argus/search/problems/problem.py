@@ -79,7 +79,7 @@ Problem = Gemm | FamilyProblem | KernelFile
 
 def sizes_of(problem: Problem, kernel: Traced) -> Mapping[str, int]:
     """The problem's sizes for a kernel of it, of which some may be this kernel's alone."""
-    return problem.sizes_of(kernel) if isinstance(problem, FamilyProblem) else problem.sizes
+    return problem.sizes_of(kernel.name) if isinstance(problem, FamilyProblem) else problem.sizes
 
 
 def problem_of(text: str, target: str, sizes: str = "") -> Problem:

@@ -106,15 +106,12 @@ def _sizes(kernel: Traced, seed: int, rules: InputRules) -> list[Sizes]:
 def _arrays(
     kernel: Traced, sizes: Sizes, rules: InputRules, kind: str, generator: np.random.Generator
 ) -> dict[str, Array]:
-    given, read = rules.given(sizes, kind, generator), read_names(kernel)
-    arrays: dict[str, Array] = {}
-    for each in kernel.parameters:
-        shape = shape_at(each, kernel, sizes)
-        values = generator.standard_normal(shape) if each.name in read else np.full(shape, np.nan)
-        if each.name in rules.constants:
-            values = np.full(shape, rules.constants[each.name])
-        arrays[each.name] = given.get(each.name, values).astype(each.dtype.numpy)
-    return arrays
+    shapes = {each.name: shape_at(each, kernel, sizes) for each in kernel.parameters}
+    given = rules.arrays({name: shapes[name] for name in read_names(kernel)}, sizes, kind, generator)
+    return {
+        each.name: given.get(each.name, np.full(shapes[each.name], np.nan)).astype(each.dtype.numpy)
+        for each in kernel.parameters
+    }
 
 
 def check_types(kernel: Traced, rules: InputRules = PLAIN) -> None:

@@ -24,7 +24,7 @@ from argus.core.ir.pretty import pretty
 from argus.search.certificates import claims, product_claims
 from argus.search.certificates.certificate import open_certificate, schema
 from argus.search.certificates.check import check_certificate
-from argus.search.certificates.check_code import Rebuilt, rebuild
+from argus.search.certificates.check_code import Rebuilt, rebuild_all
 from argus.search.certificates.check_result import Check
 from argus.search.certificates.check_steps import CheckOptions
 from argus.search.certificates.delivery import deliver
@@ -47,8 +47,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cache slow computations for one kernel; they do not depend on the claims."""
     monkeypatch.setattr(parts, "verify", once(verify))
-    monkeypatch.setattr(steps, "rebuild", once(rebuild))
-    monkeypatch.setattr(times, "rebuild", once(rebuild))
+    monkeypatch.setattr(steps, "rebuild_all", once(rebuild_all))
+    monkeypatch.setattr(times, "rebuild_all", once(rebuild_all))
     monkeypatch.setattr(product_claims, "runs", once(product_claims.runs))
     monkeypatch.setattr(claims, "emit_sources", once(claims.emit_sources))
     monkeypatch.setattr(times, "predict_time", once(times.predict_time))
@@ -325,10 +325,10 @@ def test_without_a_compiler_code_is_not_checked(
     folder = delivery("sm_90a", tmp_path / "out", home)
     source = (folder / "gemm_cooperative.cu").read_text(encoding="utf-8")
 
-    def without(_kernel: Kernel) -> Rebuilt:
-        return Rebuilt((source,), {}, {}, lack="no compiler")
+    def without(_kernel: Kernel) -> tuple[Rebuilt, ...]:
+        return (Rebuilt((source,), {}, {}, lack="no compiler"),)
 
-    monkeypatch.setattr(steps, "rebuild", without)
+    monkeypatch.setattr(steps, "rebuild_all", without)
 
     shown = states(folder)
 

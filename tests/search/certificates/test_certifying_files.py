@@ -22,7 +22,7 @@ from argus.runtime.sandbox import Refused, evaluate_reference, trace_text
 from argus.search.certificates import claims
 from argus.search.certificates.certificate import open_certificate, schema
 from argus.search.certificates.check import check_certificate
-from argus.search.certificates.check_code import rebuild
+from argus.search.certificates.check_code import rebuild_all
 from argus.search.certificates.check_result import Check
 from argus.search.certificates.check_steps import CheckOptions
 from argus.search.certificates.delivery import deliver
@@ -67,8 +67,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cache slow computations; they do not depend on the claims."""
     monkeypatch.setattr(parts, "verify", once(verify))
-    monkeypatch.setattr(checking, "rebuild", once(rebuild))
-    monkeypatch.setattr(times, "rebuild", once(rebuild))
+    monkeypatch.setattr(checking, "rebuild_all", once(rebuild_all))
+    monkeypatch.setattr(times, "rebuild_all", once(rebuild_all))
     monkeypatch.setattr(times, "predict_time", once(times.predict_time))
     monkeypatch.setattr(steps, "trace_text", remember(trace_text))
     monkeypatch.setattr(steps, "evaluate_reference", remember(evaluate_reference))

@@ -16,6 +16,7 @@ from argus.core.diagnostic import ArgusError
 from argus.core.verdict import ProgramReport, Report
 from argus.nests.convolution import Taps
 from argus.search.designs.space import situation
+from argus.search.evaluation.gate_task import GateTask
 from argus.search.evaluation.numerics import SEEDS
 from argus.search.problems.families.convolution import convolution
 from argus.search.problems.families.convolution_shape import shape_of_name
@@ -24,7 +25,6 @@ from argus.search.problems.problem import problem_of
 from argus.search.problems.problem_claim import problem_claim
 from argus.search.problems.references import find_difference, random_trials
 from argus.search.problems.traced import Traced, admits
-from argus.search.run import GateTask
 from argus.solvers.cache import Cache
 from argus.verifier.api import verify
 
@@ -139,7 +139,7 @@ def test_designs_take_the_problem_and_differ_in_their_features(text: str) -> Non
 def test_trials_have_as_many_outputs_as_the_convolution() -> None:
     found = asked("conv:8x3x224x224:64x7x7:stride=2:pad=3:f16")
     kernel = found.kernel(found.space.usual)
-    trials = list(random_trials(kernel, SEEDS, found.inputs_of(kernel)))
+    trials = list(random_trials(kernel, SEEDS, found.inputs_of(kernel.name)))
 
     assert len(trials) == 4
     for each in trials:
@@ -173,7 +173,7 @@ def test_a_kernel_of_another_convolution_differs_from_the_reference() -> None:
     name = "shifted_pixels64_bk16_stages8_run8"
 
     right, other = found.kernel(name), shifted.kernel(name)
-    assert not find_difference(found.reference, right, SEEDS[:1], found.inputs_of(right))
+    assert not find_difference(found.reference, right, SEEDS[:1], found.inputs_of(right.name))
 
     def small(_: np.random.Generator) -> Iterator[dict[str, int]]:
         yield {**found.sizes, "N": 1}

@@ -10,7 +10,7 @@ from attrs import frozen
 from argus.core.diagnostic import ArgusError
 from argus.policy.bounds import CEILINGS, Bounds, Work, bounds
 from argus.runtime.sandbox.user_reference import Exact, Oracle, call_reference
-from argus.search.problems.families import attention, convolution, convolution_shape, rows, torch_module
+from argus.search.problems.families import attention, convolution, convolution_shape, experts, rows, torch_module
 from argus.search.problems.families.space import FamilyDesign, FamilySpace, refuse
 from argus.search.problems.input_rules import InputRules
 from argus.search.problems.traced import Traced, admits
@@ -18,11 +18,12 @@ from argus.search.problems.traced import Traced, admits
 SPACES: Mapping[str, Callable[[str, str], tuple[str, FamilySpace]]] = {
     "attention": attention.space,
     "conv": convolution.space,
+    "moe": experts.space,
     "rows": rows.space,
     "torch": torch_module.space,
 }
 """By the first word of a problem's name, what makes its full name and its space of its name and target."""
-FORMS = (attention.FORM, convolution_shape.FORM, rows.FORM)
+FORMS = (attention.FORM, convolution_shape.FORM, experts.FORM, rows.FORM)
 
 
 @frozen
@@ -57,14 +58,14 @@ class FamilyProblem:
     def reference(self) -> Oracle:
         return self.space.reference
 
-    def sizes_of(self, kernel: Traced) -> Mapping[str, int]:
-        """The problem's sizes, and those that a design's kernels alone have."""
-        own = self.space.designs.get(kernel.name)
+    def sizes_of(self, kernel: str) -> Mapping[str, int]:
+        """The sizes of the kernel of a name: the problem's, and those that a design's kernels alone have."""
+        own = self.space.designs.get(kernel)
         return self.sizes if own is None else {**self.sizes, **own.sizes}
 
-    def inputs_of(self, kernel: Traced) -> InputRules:
-        """Which inputs a kernel is run on."""
-        own = self.space.designs.get(kernel.name)
+    def inputs_of(self, kernel: str) -> InputRules:
+        """Which inputs the kernel of a name is run on."""
+        own = self.space.designs.get(kernel)
         return self.space.inputs if own is None or own.inputs is None else own.inputs
 
     def answer(self, given: Mapping[str, Exact]) -> object:

@@ -20,7 +20,7 @@ from cattrs.preconf.json import make_converter
 from cattrs.strategies import configure_tagged_union
 
 from argus.core.diagnostic import ArgusError, Diagnostic
-from argus.search.events import Event, Started
+from argus.search.events import Ended, Event, Judged, Started
 
 T = TypeVar("T")
 PATIENCE = 30.0
@@ -202,14 +202,12 @@ class Journal:
             query = "select run, data from events where number = 0 order by run"
             for name, data in cursor.execute(query).fetchall():
                 started = _first(self.path, name, decode_event(data))
-                kinds = cursor.execute(
-                    "select json_extract(data, '$.event'), json_extract(data, '$.reason') from events"
-                    " where run = ? order by number",
-                    (name,),
-                ).fetchall()
-                last = kinds[-1]
-                ended = str(last[1]) if last[0] == "Ended" else ""
-                yield Run(name, started, sum(kind == "Judged" for kind, _ in kinds), ended)
+                # Not by SQL: a utility may be infinite, which SQLite before 3.42 does not take for JSON.
+                rows = cursor.execute("select data from events where run = ? order by number", (name,)).fetchall()
+                every = [decode_event(data) for (data,) in rows]
+                last = every[-1]
+                ended = last.reason if isinstance(last, Ended) else ""
+                yield Run(name, started, sum(isinstance(each, Judged) for each in every), ended)
 
     def close(self) -> None:
         self._store.close()

@@ -51,6 +51,14 @@ def test_a_run_is_its_events_in_order(tmp_path: Path) -> None:
     assert (run.name, run.started, run.judged, run.ended) == (name, STARTED, 2, "interrupted")
 
 
+def test_a_run_with_an_infinite_utility_is_listed(tmp_path: Path) -> None:
+    with Journal(tmp_path / "runs.db") as journal:
+        name = journal.begin(STARTED)
+        journal.append(name, Proposed("usual", (), float("inf"), "bandit"))
+
+        assert [each.name for each in journal.runs()] == [name]
+
+
 def test_written_events_survive_the_process(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "runs.db")
     name = journal.begin(STARTED)

@@ -25,7 +25,7 @@ from argus.report.command_result import Outcome
 from argus.runtime.gpu.find import find_gpu as gpu_at_hand
 from argus.search.certificates.certificate import NAME
 from argus.search.certificates.delivery import deliver
-from argus.search.certificates.family_claims import check_deliverable
+from argus.search.certificates.module_delivery import deliver_module
 from argus.search.certificates.output_dir import EVENTS, REPORT, check_writable, staged_output
 from argus.search.document import SCHEMA, result_document
 from argus.search.evaluation.gpu import gpu_available
@@ -150,8 +150,6 @@ def optimize_command(
         on = "gpu" if first.reward == "measured" else "model"
     settings = evolve(settings, model=_model(model, base_url, dollars, tokens), gpu=_gpu(on, asked.target))
     if out is not None:
-        if isinstance(asked, FamilyProblem):
-            check_deliverable(asked)
         check_writable(out)
     with Interrupts(ending=True) as interrupts:
         found = _searched(asked, settings, interrupts, None if as_json else screen)
@@ -217,20 +215,27 @@ def _written(found: SearchResult, folder: Path, interrupts: Interrupts) -> tuple
     """
     try:
         with staged_output(folder) as made, interrupts.may_leave():
-            names = [REPORT]
-            if found.best is not None:
+            names, of_user = [REPORT], _is_of_file(found.problem)
+            if found.best is not None and isinstance(found.problem, FamilyProblem) and of_user:
+                names = [*deliver_module(found, made), REPORT]
+            elif found.best is not None:
                 device = gpu_at_hand().name if found.best.reward == "measured" else ""
                 delivered = deliver(found, made, device=device).certificate
                 files = [each for of in (delivered.files, *delivered.launches) for each in of.values()]
                 names = [*(each.name for each in files), NAME, REPORT]
             with Journal(found.journal) as journal:
                 write_report(journal, found.run, made / REPORT)
-                if found.best is not None and not isinstance(found.problem, KernelFile):
+                if found.best is not None and not of_user:
                     write_whole(made / EVENTS, events_text(journal.events(found.run)).encode())
                     names.append(EVENTS)
     except KeyboardInterrupt:
         return [], False
     return [str(folder / each) for each in names], True
+
+
+def _is_of_file(problem: Problem) -> bool:
+    """Whether the problem is a file of the user's, whose path the events contain."""
+    return isinstance(problem, KernelFile) or (isinstance(problem, FamilyProblem) and problem.is_of_file)
 
 
 def _model(model: str, base_url: str | None, dollars: float | None, tokens: int | None) -> Model:

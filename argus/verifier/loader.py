@@ -287,6 +287,8 @@ def _exported(module: ModuleType, seconds: float) -> Iterator[Exported]:
             continue
         if isinstance(value, Kernel):
             yield Exported(name, value)
+        elif isinstance(value, Program):
+            yield from _launches(name, value, None)
         elif name in launched:
             yield from launched[name]
         elif isinstance(value, Template) and not _imported(value, module):
@@ -310,8 +312,12 @@ def _launched(name: str, value: ProgramTemplate, seconds: float) -> Iterator[Exp
         whole = name if config is None else f"{name}_{config}"
         with _tracing(f"program `{whole}`", _place_of(value.function, name), seconds):
             made = value.trace(config)
-        for number, launch in enumerate(made.launches):
-            yield Exported(f"{whole}_{launch.kernel.name}", launch.kernel, config, made, number)
+        yield from _launches(whole, made, config)
+
+
+def _launches(name: str, program: Program, config: str | None) -> Iterator[Exported]:
+    for number, launch in enumerate(program.launches):
+        yield Exported(f"{name}_{launch.kernel.name}", launch.kernel, config, program, number)
 
 
 def _imported(template: Template | ProgramTemplate, module: ModuleType) -> bool:

@@ -64,11 +64,11 @@ def deliver(found: SearchResult, folder: Path, *, device: str = "", solver: str 
     if best is None or best.microseconds is None:
         message = f"run {found.run} has no design to deliver: no candidate has passed the gate"
         raise ArgusError(Diagnostic("E932", "error", message, help=f"continue with --resume {found.run}"))
-    document = claims.kernel_document(_traced(found, best))
+    document = claims.kernel_document(traced_best(found, best))
     (kernel,) = read(document)
     said = _claims(found, best)
     report = verify(kernel, solver=solver, cache=Cache())
-    built = _built(kernel, folder)
+    built = built_into(kernel, folder)
     script = said.script(kernel, built.description.stem, asked.sizes)
     texts: dict[str, str | bytes] = {claims.IR: json.dumps(document) + "\n", claims.LOADER: script, **said.files}
     written = write_files(texts, folder, kernel.name)
@@ -100,17 +100,24 @@ def deliver(found: SearchResult, folder: Path, *, device: str = "", solver: str 
     return Delivery(folder, claimed, built)
 
 
-def _traced(found: SearchResult, best: Judgement) -> Traced:
+def traced_best(found: SearchResult, best: Judgement) -> Traced:
     """The best kernel or program."""
     asked = found.problem
     return trace_candidate(found.text, asked) if found.text else asked.kernel(best.name)
 
 
-def _built(traced: Traced, folder: Path) -> Artifact | BuiltProgram:
+def built_into(traced: Traced, folder: Path) -> Artifact | BuiltProgram:
     """Compiled into the folder, without line directives, which would contain its path."""
     if isinstance(traced, Kernel):
         return build(traced, directory=folder, lines=False)
     return build_program(traced, folder, lines=False)
+
+
+def files_of_kernel(built: Artifact | BuiltProgram) -> tuple[Path, ...]:
+    """The files of a kernel, or of all launches of a program and its description."""
+    if isinstance(built, BuiltProgram):
+        return (built.description, *(path for each in built.kernels for path in files_of_kernel(each)))
+    return tuple(path for path in _files_of(built).values() if path is not None)
 
 
 def _files_of(artifact: Artifact) -> dict[Role, Path | None]:
@@ -161,8 +168,6 @@ def _claims(found: SearchResult, best: Judgement) -> _ProblemClaims:
 
 
 def _family_claims(asked: FamilyProblem, found: SearchResult, best: Judgement) -> _ProblemClaims:
-    """Raises ArgusError (E932) for a torch module."""
-    family_claims.check_deliverable(asked)
     return _ProblemClaims(
         family_claims.problem(asked),
         family_claims.design(asked, best.name, found.text),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.search.certificates import certificate, claims
 from argus.search.certificates.certificate import Baseline, Design, Numbers, Run
 from argus.search.certificates.file_claims import run
@@ -14,14 +13,6 @@ from argus.search.problems.references import TOLERANCE, random_trials
 from argus.search.problems.traced import Traced
 
 REFERENCE = "the family's reference in float64"
-
-
-def check_deliverable(asked: FamilyProblem) -> None:
-    """Raises ArgusError (E932) for a torch module: what checks a certificate does not run the user's file."""
-    if asked.is_of_file:
-        message = f"`{asked}` has no certificate yet: its reference is a torch module"
-        advice = "leave --out out; the journal has the run, and `torch.compile` runs its kernels"
-        raise ArgusError(Diagnostic("E932", "error", message, help=advice))
 
 
 def problem(asked: FamilyProblem) -> certificate.Problem:

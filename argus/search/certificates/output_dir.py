@@ -17,6 +17,8 @@ from argus.search.certificates.file_claims import PROBLEM
 
 REPORT, EVENTS = "report.html", "run.jsonl"
 """The page of a run, and the events from which it is rendered."""
+KERNELS, MADE = "kernels.py", '"""Kernels that `argus optimize` found of'
+"""The file of a delivery without a certificate, of a torch module, and how it begins."""
 GENERATOR = '<meta name="generator" content="argus optimize">'
 """Marks a page as our report."""
 
@@ -25,7 +27,7 @@ def check_writable(folder: Path) -> None:
     """Raises ArgusError (E302) before a search if the folder is not writable or contains foreign files."""
     with _as_diagnostics(folder), tempfile.TemporaryDirectory(prefix=".argus-", dir=_ensure_folder(folder)):
         pass
-    _check_not_foreign(folder, (certificate.NAME, IR, LOADER, PROBLEM, REPORT, EVENTS))
+    _check_not_foreign(folder, (certificate.NAME, IR, LOADER, PROBLEM, REPORT, EVENTS, KERNELS))
 
 
 @contextmanager
@@ -39,7 +41,7 @@ def staged_output(folder: Path) -> Generator[Path]:
         yield made
         names = sorted((each.name for each in made.iterdir()), key=lambda each: each == certificate.NAME)
         _check_not_foreign(folder, names)
-        if certificate.NAME in names:
+        if {certificate.NAME, KERNELS} & set(names):
             (folder / certificate.NAME).unlink(missing_ok=True)
         for each in names:
             if (folder / each).is_dir():  # a launch of an earlier delivery
@@ -62,7 +64,10 @@ def _check_not_foreign(folder: Path, names: Iterable[str]) -> None:
 
 
 def _delivered(folder: Path) -> bool:
-    """Whether the folder contains a certificate of ours."""
+    """Whether the folder contains a certificate of ours, or the kernels of a torch module."""
+    with suppress(OSError):
+        if (folder / KERNELS).read_bytes().startswith(MADE.encode()):
+            return True
     with suppress(OSError, ValueError):
         found: object = json.loads((folder / certificate.NAME).read_bytes())
         return isinstance(found, dict) and cast("dict[str, object]", found).get("schema") == certificate.SCHEMA

@@ -117,8 +117,9 @@ def optimize_command(
 ) -> Outcome:
     """Search for the fastest proved design of PROBLEM, such as gemm:8192x8192x8192:bf16.
 
-    Other families are attention:4x16x4096x128:causal and rows:softmax:8192x4096. FILE:NAME is a module or function of
-    torch, for which FILE defines `get_inputs`; kernelbench:1/23 is one in the folder of --checkout.
+    Other families are attention:4x16x4096x128:causal, conv:32x64x56x56:64x3x3:pad=1, rows:softmax:8192x4096 and
+    moe:4096x2048x1408:experts=64:topk=6. FILE:NAME is a module or function of torch, for which FILE defines
+    `get_inputs`; kernelbench:1/23 is one in the folder of --checkout.
 
     PROBLEM may also be FILE or FILE:KERNEL, with --sizes: the file has your kernel, or family of kernels, and a
     function `reference` whose parameters are NumPy arrays with the names of the kernel's inputs.

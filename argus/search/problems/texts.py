@@ -110,9 +110,14 @@ def problem_view(problem: Problem, earlier: tuple[str, ...] = ()) -> View:
     )
 
 
+_PRACTICES = {"conv": "convolution", "moe": "experts"}
+"""The family of practices by that of a problem, where it has another name."""
+
+
 def practices_of(problem: Problem) -> tuple[Practice, ...]:
     """What the knowledge base tells of the problem's family; none of products, which have techniques, and of files."""
     if not isinstance(problem, FamilyProblem):
         return ()
-    family = str(problem).partition(":")[0]
+    name = str(problem).partition(":")[0]
+    family = _PRACTICES.get(name, name)
     return tuple(each for each in load_practices() if each.family == family and problem.target in each.targets)

@@ -24,6 +24,7 @@ from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.problem import problem_of
 from argus.search.problems.problem_claim import problem_claim
 from argus.search.problems.references import find_difference, random_trials
+from argus.search.problems.texts import problem_view
 from argus.search.problems.traced import Traced, admits
 from argus.solvers.cache import Cache
 from argus.verifier.api import verify
@@ -212,3 +213,12 @@ def test_a_written_kernel_must_prove_the_claim_of_the_problem(tmp_path: Path) ->
 
     assert (refused.outcome, refused.stage) == ("unknown", "invariants"), refused
     assert "the problem's claim is not proved" in refused.why
+
+
+def test_a_model_is_shown_the_reference_and_what_is_known_of_convolutions() -> None:
+    view = problem_view(asked("conv:32x64x56x56:64x3x3:pad=1"))
+
+    assert "X (N, C, I0, I1) of bf16" in view.reference
+    assert "F (O, C, 3, 3) of bf16" in view.reference
+    assert "def convolution(" in view.reference
+    assert {each.family for each in view.practices} == {"convolution"}

@@ -19,6 +19,7 @@ from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.input_rules import Sizes
 from argus.search.problems.problem import problem_of
 from argus.search.problems.references import find_difference, random_trials
+from argus.search.problems.texts import problem_view
 from argus.search.problems.traced import admits
 
 NAMES = {
@@ -184,3 +185,12 @@ def test_rows_of_another_expert_differ_from_the_reference() -> None:
     wrong = evolve(rules, integers=shifted, small=small, kinds=("random",))
     with pytest.raises(ArgusError, match="E402"):
         find_difference(found.reference, found.kernel("moe_gathered_16"), SEEDS[:1], wrong)
+
+
+def test_a_model_is_shown_the_reference_and_what_is_known_of_experts() -> None:
+    view = problem_view(asked("moe:64x128x96:experts=8:topk=2:gelu"))
+
+    assert "W (E, 2, N, K) of bf16" in view.reference
+    assert "activation = 'gelu'" in view.reference
+    assert "def layer(" in view.reference
+    assert {each.family for each in view.practices} == {"experts"}

@@ -87,9 +87,9 @@ def kernelbench(
         asked = Asked(chosen, until=until, beside=peers, folder=folder, **how)
         place = Path(own) / "asked.json"
         asked.write(place)
-        tree = source_tree()
+        tree: Row = {"tree": source_tree()}
         with ahead(asked, place, begun_early(chosen, asked.jobs, _costs(costs))):
-            for row in ({**each, "tree": tree} for each in run(asked, place)):
+            for row in (each | tree for each in run(asked, place)):
                 key = row["level"], row["problem"]
                 found[key] = merged(found[key], row) if key in found else row
                 if into is not None:

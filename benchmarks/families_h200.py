@@ -163,7 +163,7 @@ def inputs_of(torch: Any, name: str) -> dict[str, Any]:  # noqa: ANN401 reason: 
         shape = [extent_of(extent, sizes) for extent in each.shape]
         kind = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}[each.dtype.name]
         made[each.name] = torch.randn(shape, device="cuda").to(kind)
-    made |= {key: torch.full_like(made[key], value) for key, value in asked.constants.items()}
+    made |= {key: torch.full_like(made[key], value) for key, value in asked.space.inputs.constants.items()}
     return made
 
 

@@ -56,8 +56,11 @@ def test_a_kernel_of_text_makes_its_context_current_in_each_thread(monkeypatch: 
     def of_it(_: TextKernel) -> bytes:
         return b""
 
+    def of_the_target(_: str) -> Driver:
+        return driver
+
     compiled: dict[str, Any] = {"sm_90a": of_it}
-    monkeypatch.setattr(text_kernels, "find_driver", lambda _: driver)
+    monkeypatch.setattr(text_kernels, "find_driver", of_the_target)
     monkeypatch.setattr(text_kernels, "_COMPILED", compiled)
     text_kernels.clear_cache()
     kernel = TextKernel("nothing", lambda _: "", 32)

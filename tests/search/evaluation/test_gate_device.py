@@ -12,12 +12,14 @@ from argus.core.cost.predict import predict
 from argus.core.ir import Kernel
 from argus.core.verdict import Report
 from argus.emit.artifact import Artifact
+from argus.emit.build_program import BuiltProgram
 from argus.search.bench_harness.examine import check_results, measure, run_to_end
 from argus.search.bench_harness.session import session
 from argus.search.bench_harness.verdict import Caught, Check, Plan, Verdict
 from argus.search.evaluation.gate import Tools, evaluate
 from argus.search.evaluation.judgement import Judgement
 from argus.search.problems.problem import Problem, gemm_of
+from argus.search.problems.traced import Traced
 from argus.solvers.cache import Cache
 from argus.testing.simulated import Simulated, SimulatedBench
 from argus.verifier.api import build, verify
@@ -37,13 +39,15 @@ class Card:
     kind: type[Candidate]
     plan: Plan
 
-    def disagreement(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Caught | None:
+    def disagreement(self, problem: Problem, kernel: Traced, artifact: Artifact | BuiltProgram) -> Caught | None:
+        assert isinstance(artifact, Artifact)
         assert (problem, kernel.target.name, artifact.target) == (ASKED, "gfx942", "gfx942")
         candidate = self.kind(Simulated(), HONEST)
         with session(SimulatedBench(candidate.device), self.plan, PROBLEM) as opened:
             return run_to_end(check_results(opened, candidate))
 
-    def time(self, problem: Problem, kernel: Kernel, artifact: Artifact) -> Verdict:
+    def time(self, problem: Problem, kernel: Traced, artifact: Artifact | BuiltProgram) -> Verdict:
+        assert isinstance(artifact, Artifact)
         assert (problem, kernel.target.name, artifact.target) == (ASKED, "gfx942", "gfx942")
         candidate = self.kind(Simulated(), HONEST)
         with session(SimulatedBench(candidate.device), self.plan, PROBLEM) as opened:

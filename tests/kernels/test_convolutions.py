@@ -197,7 +197,10 @@ EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
     "channels of the group before": (
         "groups",
         shifted,
-        ("g * channels + c, -1), *at\n\n        given = X", "(g - 1) * channels + c, -1), *at\n\n        given = X"),
+        (
+            "where(c < channels, g * channels + c, -1), *places",
+            "where(c < channels, (g - 1) * channels + c, -1), *places",
+        ),
     ),
     "the filters of another group": (
         "groups",

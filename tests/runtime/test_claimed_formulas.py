@@ -120,6 +120,7 @@ SIZES = {
     "formula_shares_of_one_length": {"R": 3, "N": 64},
     "formula_column_after_the_first_eighth": {"R": 40, "N": 20},
     "formula_sums_of_sequences_without_rows": {"T": 20, "N": 40, "S": 15, "B": 14},
+    "formula_tests_in_which_numbers_cancel": {"M": 300},
 }
 TWINS = {
     "formula_of_the_other_remainder": {"M": 41, "N": 20},

@@ -9,7 +9,7 @@ from argus.interp.compiled_kernel import Prepared
 from argus.interp.search.budget import RunBudget
 from argus.interp.search.runs import Runs
 from argus.interp.search.search import sizes_in_order
-from argus.verifier import refute
+from argus.verifier import refute, run_search
 from tests.verifier.switched_off_checks import load
 
 
@@ -25,7 +25,7 @@ def code_of(name: str, wanted: str) -> str:
 
 def test_unlike_tags_are_the_cause_of_padding_that_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     assert code_of("wrong_swizzle", "I4") == "I1"
-    monkeypatch.setattr(refute, "_SOON", 1)
+    monkeypatch.setattr(run_search, "_SOON", 1)
     assert code_of("wrong_swizzle", "I4") == "I4"
 
 

@@ -89,7 +89,7 @@ class Template:
                 span=span,
                 help="write `@kernel(target=gfx942, threads=256)`, or give the configuration these fields",
             )
-        waits = check_waits(self.name, self._declared("waits", chosen) or "manual", span)
+        waits = check_waits(self.name, self.waits or "manual", span)
         asked: tuple[int, ...] = getattr(chosen, "cluster", (1,)) if self.cluster is None else self.cluster
         cluster = _cluster_shape(asked, target, self.function)
         wanted: int = getattr(chosen, "resident", 1) if self.resident is None else self.resident
@@ -166,7 +166,7 @@ def kernel(
     target: one target, or several, each of which gets a kernel from the same text, called `NAME_gfx942`. threads: of a
     block; warps: instead of threads, as so many warps (waves) of the target. waits: "automatic" inserts the waits for
     queues, each before the first statement that needs it; by default they are written by hand.
-    configs: named values for the keyword parameter `cfg`; a value may carry `target`, `threads`, `warps`, `waits`,
+    configs: named values for the keyword parameter `cfg`; a value may carry `target`, `threads`, `warps`,
     `cluster` and `resident`. cluster: blocks of a cluster along each axis of the tiles. resident: blocks of which one
     processor must have the registers at once, 1 by default: compilers then use fewer registers for each thread. name:
     by default the function's. Raises ArgusError (E107) for anything but a plain `def`, and for a name that is no

@@ -1,16 +1,31 @@
-"""SVG primitives of plots: axes, lines, text, dots."""
+"""SVG primitives of plots: axes, lines, text, dots, hover texts; and what colours mean."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, floor, log10
+from typing import Literal
 from xml.etree import ElementTree as ET
 
 from attrs import frozen
 
+from argus.report.labels import LINE, shortened, spread
+
 INK, QUIET, GRID, GROUND = "#000000", "#555555", "#dddddd", "#ffffff"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's palette: distinguishable in print and with colour blindness."""
+
+Meaning = Literal["best", "candidate", "refuted", "bound", "time"]
+COLOUR_OF: Mapping[Meaning, str] = {
+    "best": "#0072b2",
+    "candidate": "#56b4e9",
+    "refuted": "#a33c00",
+    "bound": QUIET,
+    "time": "#e69f00",
+}
+"""The colours of a search, on every page: its best design, other designs that passed the gate, rejected ones, bounds
+such as the speed of light, and the time that the search took. All but two are of the palette; the red is darker than
+the palette's, as it is also one of text on white."""
 _SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 
@@ -76,6 +91,32 @@ def dot(root: ET.Element, x: float, y: float, colour: str, *, filled: bool, squa
         ET.SubElement(root, "rect", {"x": number(x - 3), "y": number(y - 3), "width": "6", "height": "6", **style})
         return
     ET.SubElement(root, "circle", {"cx": number(x), "cy": number(y), "r": "3.5", **style})
+
+
+def hover(root: ET.Element, words: str) -> ET.Element:
+    """A group for marks over which a browser shows the words, also where they are not filled."""
+    group = ET.SubElement(root, "g", {"pointer-events": "all"})
+    ET.SubElement(group, "title").text = words
+    return group
+
+
+def area(root: ET.Element, x: float, y: float, width: float, height: float) -> None:
+    """An invisible rectangle, to enlarge what a hover text belongs to."""
+    size = {"width": number(width), "height": number(height)}
+    ET.SubElement(root, "rect", {"x": number(x), "y": number(y), **size, "fill": "none"})
+
+
+def margin_places(heights: Sequence[float], ends: LogAxis) -> list[float]:
+    """The heights of labels beside a vertical axis, moved apart where they would overlap."""
+    return spread(heights, ends.end + LINE / 2, ends.begin - LINE / 2)
+
+
+def margin_labels(root: ET.Element, x: float, room: float, labels: Sequence[tuple[float, str]], ends: LogAxis) -> None:
+    """Label heights on a vertical axis to the right of it, from x on, at their `margin_places`."""
+    for (at, words), place in zip(labels, margin_places([at for at, _ in labels], ends), strict=True):
+        line(root, [(x, at), (x + 8, place)], {"stroke": QUIET, "stroke-width": "0.75"})
+        short = shortened(words, room - 12)
+        text(root if short == words else hover(root, words), short, x + 12, place + 4)
 
 
 def number(length: float) -> str:

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
+from types import MappingProxyType
 from xml.etree import ElementTree as ET
 
 from attrs import frozen
 
-from argus.report.drawing import COLOURS, GRID, INK, QUIET, LogAxis, canvas, document, dot, line, number, text
+from argus.report.drawing import (
+    COLOUR_OF,
+    COLOURS,
+    GRID,
+    INK,
+    LogAxis,
+    canvas,
+    document,
+    dot,
+    hover,
+    line,
+    margin_labels,
+    margin_places,
+    number,
+    text,
+)
+from argus.report.labels import LETTER, LINE, Label, legible
 
 _WIDTH = 760.0
 _LEFT, _RIGHT, _TOP = 78.0, 580.0, 46.0
@@ -18,12 +35,16 @@ _BELOW = 60.0
 
 @frozen
 class Point:
-    """One kernel on one shape. intensity: operations per byte. rate: TFLOP/s. filled: ours, else the peer's."""
+    """One kernel on one shape.
+
+    intensity: operations per byte. rate: TFLOP/s. filled: ours, else the peer's. hover: what a browser shows over it.
+    """
 
     series: str
     intensity: float
     rate: float
     filled: bool
+    hover: str = ""
 
 
 @frozen
@@ -42,51 +63,69 @@ class Ratio:
     values: Sequence[tuple[str, float, float, float]]
 
 
-def roofline(title: str, points: Sequence[Point], roof: Roof, hollow: str = "its peer") -> str:
+def roofline(
+    title: str,
+    points: Sequence[Point],
+    roof: Roof,
+    hollow: str = "its peer",
+    colours: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """The roofline plot as an SVG document: limits of memory and matrix unit, and the measured points.
 
-    hollow: label of points that are not filled; empty if there are none.
+    hollow: label of points that are not filled; empty if there are none. colours: of series by name, in the order of
+    the legend; others follow, in those of the palette by order of appearance.
     """
-    height = 460.0
-    bottom = height - _BELOW
+    bottom = 460.0 - _BELOW
     peak = max(rate for _, rate in roof.peaks)
     intensities = [point.intensity for point in points] or [100.0]
     low, high = min(*intensities, peak / roof.bandwidth) / 2, max(*intensities, peak / roof.bandwidth) * 2
     x = LogAxis(log10(low), log10(high), _LEFT, _RIGHT)
     y = LogAxis(log10(min([point.rate for point in points] or [10.0]) / 2), log10(peak * 1.5), bottom, _TOP)
-    root = canvas(_WIDTH, height)
+    present = {point.series: None for point in points}
+    series = list(dict.fromkeys((*(name for name in colours if name in present), *present)))
+    labels = [(y.at(rate), f"{name} {rate:,.0f}") for name, rate in roof.peaks]
+    down = max(margin_places([at for at, _ in labels], y)) + 2 * LINE
+    root = canvas(_WIDTH, max(460.0, down + _ROW * (len(series) + 2)))
     text(root, title, _LEFT, 26, size="15", weight="bold")
     _grid(root, x, y)
-    for name, rate in roof.peaks:
-        knee = max(rate / roof.bandwidth, 10**x.low)
-        start = max(10**x.low, 10**y.low / roof.bandwidth)
-        way = [(start, start * roof.bandwidth), (knee, rate), (10**x.high, rate)]
-        line(root, [(x.at(each), y.at(height_of)) for each, height_of in way], {"stroke": QUIET, "stroke-width": "1.5"})
-        text(root, f"{name} {rate:,.0f}", _RIGHT - 4, y.at(rate) - 5, anchor="end")
-    series = list(dict.fromkeys(point.series for point in points))
+    _roofs(root, x, y, roof)
     for point in sorted(points, key=lambda each: each.filled):
-        _mark(root, x.at(point.intensity), y.at(point.rate), series.index(point.series), filled=point.filled)
+        at = hover(root, point.hover) if point.hover else root
+        own = colours.get(point.series, "")
+        _mark(at, x.at(point.intensity), y.at(point.rate), series.index(point.series), filled=point.filled, own=own)
+    margin_labels(root, _RIGHT, _WIDTH - _RIGHT, labels, y)
     for place, name in enumerate(series):
-        across, down = _RIGHT + 20, _TOP + 14 + _ROW * place
-        _mark(root, across, down, place)
-        text(root, name, across + 12, down + 4)
-    down = _TOP + 14 + _ROW * (len(series) + 1)
+        _mark(root, _RIGHT + 20, down, place, own=colours.get(name, ""))
+        text(root, name, _RIGHT + 32, down + 4)
+        down += _ROW
     if hollow:
         dot(root, _RIGHT + 20, down, INK, filled=False)
         text(root, hollow, _RIGHT + 32, down + 4)
-    text(root, f"memory {roof.bandwidth:g} TB/s", _RIGHT + 12, down + 4 + _ROW)
+        down += _ROW
+    text(root, f"memory {roof.bandwidth:g} TB/s", _RIGHT + 12, down + 4)
     return document(root)
 
 
+def _roofs(root: ET.Element, x: LogAxis, y: LogAxis, roof: Roof) -> None:
+    for _, rate in roof.peaks:
+        knee = max(rate / roof.bandwidth, 10**x.low)
+        start = max(10**x.low, 10**y.low / roof.bandwidth)
+        way = [(start, start * roof.bandwidth), (knee, rate), (10**x.high, rate)]
+        style = {"stroke": COLOUR_OF["bound"], "stroke-width": "1.5"}
+        line(root, [(x.at(each), y.at(height_of)) for each, height_of in way], style)
+
+
 def _grid(root: ET.Element, x: LogAxis, y: LogAxis) -> None:
-    for value, whole in x.ticks():
-        at = x.at(value)
-        line(root, [(at, y.begin), (at, y.end)], {"stroke": GRID, "stroke-width": "1" if whole else "0.5"})
-        text(root, f"{value:,g}", at, y.begin + 19, anchor="middle")
-    for value, whole in y.ticks():
-        at = y.at(value)
-        line(root, [(x.begin, at), (x.end, at)], {"stroke": GRID, "stroke-width": "1" if whole else "0.5"})
-        text(root, f"{value:,g}", x.begin - 8, at + 4, anchor="end")
+    across = [Label(x.at(value), LETTER * len(f"{value:,g}"), f"{value:,g}", whole) for value, whole in x.ticks()]
+    for each in legible(across):
+        style = {"stroke": GRID, "stroke-width": "1" if each.major else "0.5"}
+        line(root, [(each.at, y.begin), (each.at, y.end)], style)
+        text(root, each.words, each.at, y.begin + 19, anchor="middle")
+    up = [Label(y.at(value), LINE, f"{value:,g}", whole) for value, whole in y.ticks()]
+    for each in legible(up, apart=0.0):
+        style = {"stroke": GRID, "stroke-width": "1" if each.major else "0.5"}
+        line(root, [(x.begin, each.at), (x.end, each.at)], style)
+        text(root, each.words, x.begin - 8, each.at + 4, anchor="end")
     line(root, [(x.begin, y.end), (x.begin, y.begin), (x.end, y.begin)], {"stroke": INK})
     text(root, "operations per byte of operands and result", (x.begin + x.end) / 2, y.begin + 42, anchor="middle")
     rotated = {"transform": f"translate(20 {number((y.begin + y.end) / 2)}) rotate(-90)"}
@@ -129,7 +168,7 @@ def ratios(title: str, rows: Sequence[Ratio]) -> str:
     return document(root)
 
 
-def _mark(root: ET.Element, x: float, y: float, series: int, *, filled: bool = True) -> None:
-    """Draw the marker of a series by its number: discs in all colours, then squares."""
+def _mark(root: ET.Element, x: float, y: float, series: int, *, filled: bool = True, own: str = "") -> None:
+    """Draw the marker of a series by its number: discs in all colours, then squares. own: its colour, as a disc."""
     turn, colour = divmod(series, len(COLOURS))
-    dot(root, x, y, COLOURS[colour], filled=filled, square=turn % 2 == 1)
+    dot(root, x, y, own or COLOURS[colour], filled=filled, square=not own and turn % 2 == 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from markupsafe import Markup
@@ -11,7 +12,16 @@ from argus.cli.search.page.figures import progress, roofline, stage_times, techn
 from argus.cli.search.page.story import Story, saved, stages, story_of, tree, uses
 from argus.core.diagnostic import ArgusError, Diagnostic
 from argus.report.atomic_write import write_whole
+from argus.report.drawing import COLOUR_OF, Meaning
 from argus.search.journal import Journal
+
+_LEGEND: Mapping[Meaning, str] = {
+    "best": "the best design",
+    "candidate": "other designs that passed",
+    "refuted": "rejected",
+    "bound": "bounds: the speed of light, rates of the machine",
+    "time": "time that the search took",
+}
 
 
 def page(story: Story) -> str:
@@ -29,6 +39,8 @@ def page(story: Story) -> str:
         # Serialised by ElementTree, which escapes the texts in them.
         figures=[Markup(_visible(each)) for each in drawn],  # noqa: S704 reason: as above
         tree=list(tree(story)),
+        colours=COLOUR_OF,
+        legend=_LEGEND,
     )
 
 

@@ -14,6 +14,8 @@ WIDTH, HEIGHT = 760.0, 440.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78.0, 560.0, 46.0, 384.0
 _DASHES = ("", "7 3", "2 2", "9 3 2 3", "5 5", "1 3")
 _MOST_POINTS = 400
+_KNOWN = ("z3", "cvc5", "enumerate", "portfolio", "all", "z3-text", "cvc5-text")
+"""Backends with a colour of their own in every plot; others follow by name."""
 
 
 @frozen
@@ -46,8 +48,10 @@ def cactus(times: Mapping[str, Sequence[float]], queries: int) -> str:
     text(root, f"{queries:,} queries: answered within a time limit per query", _LEFT, 26, size="15", weight="bold")
     _draw_axes(root, axes)
     order = sorted(times, key=lambda name: (-len(times[name]), sum(times[name]), name))
+    styled = (*_KNOWN, *sorted(set(times).difference(_KNOWN)))
     for place, name in enumerate(order):
-        style = {"stroke": COLOURS[place % len(COLOURS)], "stroke-dasharray": _DASHES[place % len(_DASHES)]}
+        look = styled.index(name)
+        style = {"stroke": COLOURS[look % len(COLOURS)], "stroke-dasharray": _DASHES[look % len(_DASHES)]}
         _draw_line(root, axes, times[name], style)
         _draw_key(root, place, f"{name} ({len(times[name]):,})", style)
     return document(root)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -144,6 +145,27 @@ def test_the_plot_has_a_line_for_each_backend_that_answers() -> None:
     lines = [each for each in root.iter("{http://www.w3.org/2000/svg}polyline") if each.get("stroke-width") == "2"]
     assert sorted(len(line.attrib["points"].split()) for line in lines) == [1, 2, 2, 2, 501]
     assert cactus({}, 0).startswith("<svg")
+
+
+def looks(svg: str) -> dict[str, tuple[str | None, str | None]]:
+    """Colour and dashes of each backend in a plot's legend, where its line comes before its name."""
+    drawn = list(ET.fromstring(svg))  # noqa: S314 reason: our own text
+    named = [(line, (text.text or "").split(" (")[0]) for line, text in pairwise(drawn) if text.tag.endswith("text")]
+    return {
+        name: (line.get("stroke"), line.get("stroke-dasharray"))
+        for line, name in named
+        if line.get("stroke-width") == "2"
+    }
+
+
+def test_a_backend_has_one_colour_whatever_its_rank() -> None:
+    first = looks(cactus({"z3": [0.1, 0.2], "cvc5": [0.3]}, 2))
+    last = looks(cactus({"own": [0.1, 0.2, 0.3], "cvc5": [0.1, 0.2], "z3": [0.3]}, 3))
+
+    assert list(first) == ["z3", "cvc5"]
+    assert list(last) == ["own", "cvc5", "z3"]
+    assert {name: last[name] for name in first} == first
+    assert len(set(last.values())) == 3
 
 
 def test_narrowing_keeps_a_model_near_and_impossible_queries_impossible() -> None:

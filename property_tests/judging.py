@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import ml_dtypes
 import numpy as np
+from hypothesis import assume
 
 from argus.core.ir import Kernel
 from argus.core.verdict import Counterexample, Proved, Refuted, Report
@@ -47,7 +48,7 @@ def check_no_run_fails(mutant: Mutant) -> None:
             runs += 1
             found = [(v.code, v.message, str(v.stmt.span)) for v in outcome.violations]
             assert not found, f"proved, but fails at {sizes} under {schedule} after {mutant.edits}: {found}"
-    assert runs, f"no small size has integers that keep the promises after {mutant.edits}"
+    assume(runs)  # small sizes meet the kernel's assumptions, and integers its promises; else no run says anything
 
 
 def check_numbers(mutant: Mutant) -> None:

@@ -13,7 +13,6 @@ from time import perf_counter
 
 from attrs import define, evolve, field
 
-from argus import language
 from argus.core.check import claim_views
 from argus.core.diagnostic import Label
 from argus.core.index import Cond
@@ -32,6 +31,7 @@ from argus.core.proof.variants import Assuming, Change, Claiming, claim_code, de
 from argus.core.query import STEPS_PER_SECOND, Budget
 from argus.core.values.expr import Expr
 from argus.core.verdict import Proved, ProvedVariant, Report, Unknown
+from argus.language import __all__ as _names
 from argus.solvers.base import Solver
 from argus.solvers.cache import Cache
 from argus.solvers.session.answers import OutOfTime
@@ -211,4 +211,4 @@ def _is_writable(code: str) -> bool:
     except SyntaxError:
         return False
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    return called <= {*language.__all__}
+    return called <= {*_names}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, NoReturn, cast
+from typing import Any, Literal, NoReturn, cast
 
 from attrs import frozen
 from cattrs import ClassValidationError, transform_error
@@ -168,8 +168,13 @@ def schema() -> dict[str, object]:
 
 
 def data_of(certificate: Certificate) -> dict[str, object]:
-    """The certificate as JSON data."""
-    return cast("dict[str, object]", _READER.unstructure(certificate))
+    """The certificate as JSON data, without what is as in most certificates: no median, one kernel."""
+    data = cast("dict[str, Any]", _READER.unstructure(certificate))
+    if not certificate.launches:
+        del data["launches"]
+    if not certificate.time.median:
+        del data["time"]["median"]
+    return data
 
 
 def certificate_text(certificate: Certificate) -> str:

@@ -156,6 +156,7 @@ def test_the_default_is_the_best_arm_or_within_a_tenth_of_it(family: str) -> Non
     assert means[DEFAULT] <= means["random"] / 2
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("family", RECORDED)
 def test_what_a_search_is_told_of_recorded_problems_is_what_was_recorded(family: str) -> None:
     kept = load_recorded(family)

@@ -57,10 +57,10 @@ def with_nearest(
     """An unknown report with the nearest proved variant, in its help too, if one is found; any other as it is.
 
     budget: that of the verdict. A verdict and the search for a variant together take as long as one query may
-    (10 s by default), of which `spent` seconds of the processor are gone.
+    (10 s by default), of which `spent` seconds of the processor are gone. A budget without runs asks for a proof alone.
     """
     left = min(budget.total, budget.steps / STEPS_PER_SECOND) - spent
-    if not isinstance(report.verdict, Unknown) or left <= 0:
+    if not isinstance(report.verdict, Unknown) or left <= 0 or not budget.runs:
         return report
     found = nearest_proved(kernel, solver, evolve(budget, total=left), cache)
     if found is None:

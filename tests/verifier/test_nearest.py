@@ -119,7 +119,7 @@ def edited(text: str, said: str) -> str:
 def test_a_report_names_the_variant_and_its_verdict_stays(capsys: Captured) -> None:
     path = CORPUS / "nearest" / "copied_rows.py"
 
-    report = argus.verify(kernel_of(path), solver="z3", budget=UNTIMED)
+    report = argus.verify(kernel_of(path), solver="z3", budget=evolve(UNTIMED, runs=1))
 
     assert isinstance(report.verdict, Unknown)
     assert report.exit_code == 2
@@ -174,5 +174,6 @@ def test_no_variant_is_looked_for_once_the_time_of_the_verdict_is_over() -> None
     kernel = kernel_of(CORPUS / "nearest" / "copied_rows.py")
     report = verify(kernel, solver="z3", budget=UNTIMED)
     solver = registry.get("z3")
-    assert with_nearest(report, kernel, solver, evolve(UNTIMED, total=5.0), None, 6.0) is report
+    assert with_nearest(report, kernel, solver, evolve(UNTIMED, runs=1, total=5.0), None, 6.0) is report
+    assert with_nearest(report, kernel, solver, UNTIMED, None, 0.0) is report  # a proof alone is asked for
     assert nearest_proved(kernel, solver, evolve(UNTIMED, total=-1.0)) is None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from typing import Any, assert_never
 
-from argus import language as lang
+import argus.language as lang
 from argus.language import Tensor, assert_equals, elements
 from argus.nests.affine import computed
 from argus.nests.integers import TYPES

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
-from argus import language as lang
+import argus.language as lang
 from argus.language import DType, bf16, f16, f32, i8, i32, i64
 from argus.nests.affine import computed
 from argus.nests.nest import (

@@ -13,7 +13,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
-from tests.tiers import TIERS, Tier, commit, drawn, share_of
+from tests.tiers import TIERS, Tier, commit, drawn, few_of, share_of
 
 _YOUNG = 20_000
 """New objects between two passes of the collector, at least: tests make few cycles."""
@@ -33,8 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--tier",
         choices=TIERS,
         default=TIERS[0],
-        help="default: without nightly tests, and with a share of the cases of large tests; all: all tests, with 16 "
-        "times that share; every: each case",
+        help="default: without nightly tests, and with a share of the cases of large tests; all: all tests, with 8 "
+        "times that share and few cases of nightly ones; every: each case",
     )
 
 
@@ -78,16 +78,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _of_tier(items: list[pytest.Item], tier: Tier, seed: str) -> set[pytest.Item]:
     kept: set[pytest.Item] = set()
-    groups: dict[tuple[str, int, float], list[tuple[str, pytest.Item]]] = defaultdict(list)
+    groups: dict[tuple[str, int | None, float], list[tuple[str, pytest.Item]]] = defaultdict(list)
     for item in items:
         nightly, share = item.get_closest_marker("nightly"), item.get_closest_marker("share")
         if nightly is not None and tier == "default":
             continue
         mark = share if nightly is None else nightly
-        if mark is None or not mark.args:
+        if mark is None:
             kept.add(item)
             continue
         drawn_from = mark.kwargs.get("among", item.nodeid.partition("[")[0])
-        one_in, least = share_of(mark.args[0], tier) if nightly is None else (mark.args[0], 1.0)
+        one_in, least = share_of(mark.args[0], tier) if nightly is None else (next(iter(mark.args), None), 1.0)
         groups[drawn_from, one_in, least].append((item.nodeid, item))
-    return kept.union(*(drawn(cases, one_in, seed, least) for (_, one_in, least), cases in groups.items()))
+    return kept.union(
+        *(drawn(cases, one_in or few_of(len(cases)), seed, least) for (_, one_in, least), cases in groups.items())
+    )

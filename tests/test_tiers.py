@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import LEAST, commit, drawn, share_of
+from tests.tiers import FEW, LEAST, commit, drawn, few_of, share_of
 
 CASES = [(f"test[{number}]", number) for number in range(17)]
 SUITE = """
@@ -29,6 +29,10 @@ def test_other(number): pass
 
 @pytest.mark.nightly
 def test_dear(): pass
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("number", range(20))
+def test_many_dear(number): pass
 
 @pytest.mark.nightly(4)
 @pytest.mark.parametrize("number", range(8))
@@ -71,11 +75,16 @@ def test_every_case_is_drawn_sooner_or_later() -> None:
     assert {case for seed in range(60) for case in drawn(CASES, 8, str(seed))} == set(range(17))
 
 
-def test_the_tier_all_draws_16_times_as_many_and_one_at_least() -> None:
-    assert [share_of(number, "all") for number in (8, 16, 17, 1400)] == [(1, 1.0), (1, 1.0), (2, 1.0), (88, 1.0)]
+def test_the_tier_all_draws_8_times_as_many_and_one_at_least() -> None:
+    assert [share_of(number, "all") for number in (4, 8, 9, 1400)] == [(1, 1.0), (1, 1.0), (2, 1.0), (175, 1.0)]
     assert share_of(1400, "default") == (1400, LEAST)
     assert share_of(1400, "every") == (1, 1.0)
     assert all(len(list(drawn(CASES[:2], 44, str(seed), 1.0))) == 1 for seed in range(50))
+
+
+def test_the_tier_all_draws_few_cases_of_a_nightly_test() -> None:
+    assert [few_of(number) for number in (1, FEW, FEW + 1, 250)] == [1, 1, 2, 42]
+    assert all(len(list(drawn([(str(n), n) for n in range(k)], few_of(k), "a"))) <= FEW for k in range(1, 100))
 
 
 def test_no_commit_without_git(tmp_path: Path) -> None:
@@ -87,8 +96,8 @@ def test_no_commit_without_git(tmp_path: Path) -> None:
     ("given", "passed"),
     [
         ((), 2 + 16 + 2 + 2 + 2 + 1),
-        (("--tier", "all"), 8 + 32 + 5 + 1 + 2 + 32 + 1),
-        (("--tier", "every"), 8 + 32 + 5 + 1 + 8 + 256 + 1),
+        (("--tier", "all"), 8 + 32 + 5 + 1 + 5 + 2 + 16 + 1),
+        (("--tier", "every"), 8 + 32 + 5 + 1 + 20 + 8 + 256 + 1),
         (("test_suite.py::test_dear",), 1),
         (("test_suite.py::test_many",), 8),
     ],

@@ -17,8 +17,10 @@ LEAST = 1 / 4
 """How often a group of few cases has its turn, at least: otherwise small groups would cost more than all large ones."""
 
 
-TIMES = 16
+TIMES = 8
 """How many times the share of the default tier the tier `all` draws: it is to take an hour on two processors."""
+FEW = 6
+"""How many cases of a nightly test without a number the tier `all` draws, at most."""
 
 
 def share_of(one_in: int, tier: Tier) -> tuple[int, float]:
@@ -26,6 +28,11 @@ def share_of(one_in: int, tier: Tier) -> tuple[int, float]:
     if tier == "default":
         return one_in, LEAST
     return (-(-one_in // TIMES) if tier == "all" else 1), 1.0
+
+
+def few_of(cases: int) -> int:
+    """Of a nightly test with so many cases: one in how many the tier `all` runs."""
+    return -(-cases // FEW)
 
 
 def drawn(cases: Sequence[tuple[str, Case]], one_in: int, seed: str, least: float = LEAST) -> Iterable[Case]:

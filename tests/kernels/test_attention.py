@@ -81,7 +81,7 @@ def traced(of: Twin) -> Kernel:
     return found
 
 
-@pytest.mark.nightly(3)
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "solver"), REFUTED)
 def test_a_twin_of_one_edit_is_refuted(name: str, solver: str) -> None:
     verdict = verify(traced(TWINS[name]), solver=solver).verdict

@@ -1,14 +1,18 @@
 """Tests in which numbers cancel: over the reals x + 1 > x always holds, in floats only where x is small.
 
 Rounding may decide any test of computed numbers, but mostly next to the place where it changes. Where both sides of a
-test, or both operands of a sum in it, contain the same element, what is left of them over the reals may be nothing but
-rounding in floats. Such a test becomes one of an unknown function of its sides.
+test, or operands in it of which some are rounded, contain the same element, what is left of them over the reals may be
+nothing but rounding in floats, as of x * (1 / x) >= 1. And where a number is constant for a while, as max(x, 41), all
+of it may lie next to that place, as in max(x, 41) / 3 * 3 >= 41. Then the test, or the operation in it, is an unknown
+function of its sides, or of its value: exp(a - a * b) > 0 holds whatever a - a * b is. So is a test too long to be
+looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import combinations
 
 from argus.core.values.expr import (
     Choose,
@@ -24,6 +28,7 @@ from argus.core.values.expr import (
     compare,
     expr,
     fn,
+    reduce_,
 )
 from argus.core.values.rewriting import map_parts, nodes
 
@@ -33,7 +38,7 @@ _EXACT = frozenset(("abs", "ceil", "floor", "max", "min", "neg", "relu", "round"
 """Functions whose results floats have if they have the arguments."""
 _STEPS = frozenset(("ceil", "floor", "round", "sign"))
 _MOST = 1 << 9
-"""The most parts of a side that is looked at."""
+"""The most parts of a side that is looked at: more may cancel."""
 _ZERO = expr(0)
 
 
@@ -53,10 +58,10 @@ def with_tests_in_floats(root: Expr) -> Expr:
 
 def _decides(node: Expr) -> bool:
     match node:
-        case Choose(test=Compare(left=left, right=right)):
-            return _cancels_between(left, right)
-        case Fn(name=name, args=(one,)):
-            return _is_step(name) and _cancels(one)
+        case Choose(test=Compare()):
+            return True
+        case Fn(name=name, args=(_,)):
+            return _is_step(name)
         case _:
             return False
 
@@ -67,20 +72,17 @@ def _is_step(name: str) -> bool:
 
 def _in_floats(node: Expr) -> Expr:
     match node:
-        case Choose(test=Compare(op=op, left=one, right=two), then=then, other=other) if _cancels_between(one, two):
-            return choose(compare(op, fn(IN_FLOATS, one, two), _ZERO), then, other)
-        case Fn(name=name, args=(one,)) if _is_step(name) and _cancels(one):
-            return fn(name, fn(IN_FLOATS, one))
+        case Choose(test=Compare(op=op, left=left, right=right), then=then, other=other):
+            if left is right or _is_infinite(left) or _is_infinite(right) or (_is_exact(left) and _is_exact(right)):
+                return node
+            one, two = _unknown_where_it_cancels(left), _unknown_where_it_cancels(right)
+            if _is_long(left) or _is_long(right) or _share(one, two):
+                return choose(compare(op, fn(IN_FLOATS, left, right), _ZERO), then, other)
+            return choose(compare(op, one, two), then, other)
+        case Fn(name=name, args=(one,)) if _is_step(name):
+            return fn(name, fn(IN_FLOATS, one) if _is_long(one) else _unknown_where_it_cancels(one))
         case _:
             return node
-
-
-def _cancels_between(one: Expr, two: Expr) -> bool:
-    """Whether the same element may cancel in a test of two numbers, of which floats do not have both."""
-    if one is two or _is_infinite(one) or _is_infinite(two) or not _is_short(one) or not _is_short(two):
-        return False
-    shared = bool(_leaves(one) & _leaves(two)) and not (_is_exact(one) and _is_exact(two))
-    return shared or _cancels(one) or _cancels(two)
 
 
 def _is_infinite(of: Expr) -> bool:
@@ -88,50 +90,128 @@ def _is_infinite(of: Expr) -> bool:
     return isinstance(of, Infinity)
 
 
-def _is_short(of: Expr) -> bool:
-    return len(nodes(of)) <= _MOST
+def _is_long(of: Expr) -> bool:
+    return len(nodes(of)) > _MOST
 
 
 @lru_cache(maxsize=1 << 12)
-def _cancels(of: Expr) -> bool:
-    """Whether the operands of a sum in a value share an element."""
+def _unknown_where_it_cancels(of: Expr) -> Expr:
+    """A value, or a part of one, as a number that floats have of it, where elements may cancel."""
     match of:
-        case Fn(name="add" | "sub", args=(one, two)) if _leaves(one) & _leaves(two):
-            return True
-        case Fn(args=args):
-            return any(map(_cancels, args))
-        case Choose(then=then, other=other):
-            return _cancels(then) or _cancels(other)
+        case Fn(name=name, args=args):
+            found = fn(name, *map(_unknown_where_it_cancels, args))
+            return fn(IN_FLOATS, found) if _rounds_what_is_shared(found) or _rounds_constants(found) else found
+        case Choose(test=test, then=then, other=other):
+            return choose(test, _unknown_where_it_cancels(then), _unknown_where_it_cancels(other))
+        case Reduce(op=op, variable=variable, low=low, high=high, where=where, body=body):
+            found = reduce_(op, variable, low, high, _unknown_where_it_cancels(body), where)
+            return fn(IN_FLOATS, found) if _rounds_constants(found) else found
+        case Number() | Infinity() | Whole() | Element():
+            return of
+
+
+def _rounds_what_is_shared(of: Expr) -> bool:
+    """Whether operands share an element, and some are rounded.
+
+    An operation on numbers that floats have is rounded once: the result is as near to the right one as floats can be.
+    """
+    match of:
+        case Fn(name=name, args=args) if name not in _EXACT and name != IN_FLOATS and not all(map(_is_exact, args)):
+            return not _is_monomial(of) and any(_share(one, two) for one, two in combinations(args, 2))
         case _:
             return False
 
 
+def _rounds_constants(of: Expr) -> bool:
+    """Whether an operation rounds the same number for all values that some elements may have."""
+    return not _keeps(of) and _may_be_constant(of)
+
+
 @lru_cache(maxsize=1 << 12)
-def _leaves(of: Expr) -> frozenset[Expr]:
-    """The elements, and the reductions, that a value is computed of."""
-    match of:
-        case Element() | Reduce():
-            return frozenset((of,))
-        case Fn(args=args):
-            return _union(map(_leaves, args))
-        case Choose(then=then, other=other):
-            return _leaves(then) | _leaves(other)
-        case Number() | Infinity() | Whole():
-            return frozenset()
-
-
-def _union(found: Iterable[frozenset[Expr]]) -> frozenset[Expr]:
-    return frozenset[Expr]().union(*found)
-
-
-def _is_exact(of: Expr) -> bool:
-    """Whether floats have the value, if they have the elements that it is computed of."""
+def _may_be_constant(of: Expr) -> bool:
+    """Whether a value may be the same number, whatever elements near by are: as max(x, 1) is where x is below 1."""
     match of:
         case Fn(name=name, args=args):
-            return name in _EXACT and all(map(_is_exact, args))
-        case Choose(then=then, other=other):
-            return _is_exact(then) and _is_exact(other)
-        case Reduce(op=op, body=body):
-            return op in ("max", "min") and _is_exact(body)
-        case Element() | Number() | Infinity() | Whole():
+            decides = name == "relu" or _is_step(name)
+            return decides or (any if name in ("max", "min") else all)(map(_may_be_constant, args))
+        case Choose(test=test, then=then, other=other):
+            either = any if isinstance(test, Compare) else all
+            return either(map(_may_be_constant, (then, other)))
+        case Reduce(body=body):
+            return _may_be_constant(body)
+        case Number() | Whole():
+            return True
+        case Element() | Infinity():
+            return False
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_monomial(of: Expr) -> bool:
+    """Whether it is a product of numbers, elements and reductions, whose factors nothing divides or adds to."""
+    match of:
+        case Fn(name=name, args=args):
+            return (name == "mul" or name in _EXACT) and all(map(_is_monomial, args))
+        case Element() | Reduce() | Number() | Whole():
+            return True
+        case Choose() | Infinity():
+            return False
+
+
+def _share(one: Expr, two: Expr) -> bool:
+    """Whether two values are computed of the same element: in reductions, of the same tensor."""
+    mine, other = _leaves(one), _leaves(two)
+    return bool(mine & other or _tensors(mine) & _reduced(other) or _reduced(mine) & _tensors(other))
+
+
+@lru_cache(maxsize=1 << 12)
+def _leaves(of: Expr) -> frozenset[Expr]:
+    """The elements, the integers that are not constants, and the reductions that a value is computed of."""
+    return frozenset(each for each in _computing(of, into=False) if isinstance(each, Element | Reduce | Whole))
+
+
+def _tensors(leaves: Iterable[Expr]) -> frozenset[str]:
+    """The tensors whose elements leaves are, or reduce."""
+    return frozenset(each.tensor for of in leaves for each in _computing(of) if isinstance(each, Element))
+
+
+def _reduced(leaves: Iterable[Expr]) -> frozenset[str]:
+    """The tensors whose elements leaves reduce."""
+    return _tensors(each for each in leaves if isinstance(each, Reduce))
+
+
+def _computing(root: Expr, *, into: bool = True) -> Iterable[Expr]:
+    """What a value is computed of, itself first: without the sides of tests, and only if asked into reductions."""
+    seen: set[Expr] = set()
+    stack = [root]
+    while stack:
+        top = stack.pop()
+        if top in seen:
+            continue
+        seen.add(top)
+        yield top
+        match top:
+            case Fn(args=args):
+                stack += args
+            case Choose(then=then, other=other):
+                stack += (then, other)
+            case Reduce(body=body) if into:
+                stack.append(body)
+            case Reduce() | Element() | Number() | Infinity() | Whole():
+                pass
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_exact(of: Expr) -> bool:
+    """Whether floats have the value, if they have the elements that it is computed of."""
+    return all(map(_keeps, _computing(of)))
+
+
+def _keeps(of: Expr) -> bool:
+    """Whether a step of a computation rounds nothing."""
+    match of:
+        case Fn(name=name):
+            return name in _EXACT
+        case Reduce(op=op):
+            return op in ("max", "min")
+        case Choose() | Element() | Number() | Infinity() | Whole():
             return True

@@ -163,6 +163,9 @@ def test_tiles_follow_the_sizes() -> None:
     assert direct_for(plain, 3, 16, [62, 10]).width == 16
     assert direct_for(plain, 3, 16, [62, 62]).outputs == 16
     assert direct_for(ConvolutionForm(of(Taps(1)), "X", "F"), 64, 128, [4096]).at_once == 8
+    assert direct_for(plain, 64, 2, [5, 6]).at_once == 4  # sums of 72 products, one after another, are not proved
+    assert direct_for(ConvolutionForm(of(Taps(7)), "X", "F"), 64, 128, [30]).at_once == 4
+    assert direct_for(ConvolutionForm(of(turned(3, 2), turned(3, 2)), "X", "F"), 64, 2, [5, 6]).at_once == 8
 
 
 def test_classes_without_taps_have_no_sums() -> None:

@@ -13,7 +13,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from argus.kernels.nests.direct_tiles import Direct, stage_of
+from argus.kernels.nests.direct_tiles import UNROLLED, Direct, stage_of
 from argus.kernels.schedules.shifted import tap_of
 from argus.language import (
     TV,
@@ -48,8 +48,6 @@ _LARGEST, _LONGEST, _MOST = 1 << 40, 1 << 24, 1 << 30
 """Elements of a tensor and along an axis, and blocks, so that offsets fit 64 bits, and coordinates 32."""
 _NO_ROWS = Taps(1)
 """The axis of rows of a convolution over one axis."""
-_UNROLLED = 40
-"""Taps of an iteration."""
 
 
 def direct(form: Canonical, tensors: Mapping[str, Tensor], _: Mapping[str, Any], cfg: Direct) -> None:
@@ -89,7 +87,7 @@ class _Tiles:
         self.group: Int | None = numbers[len(before) - 1] if form.grouped else None
         self.F = F if self.group is None else F[self.group]
         self.acc = {of_class: zeros(f32, cfg.sums()) for of_class in product(self.down.summed, self.across.summed)}
-        self.together = self.down.taps * self.across.taps <= _UNROLLED or self.across.classes > 1
+        self.together = self.down.taps * self.across.taps <= UNROLLED or self.across.classes > 1
         self.stage = stage_of(cfg, None if self.flat else self.down, self.across, together=self.together)
         self.taps = self.down.taps * (self.across.taps if self.together else 1)
 

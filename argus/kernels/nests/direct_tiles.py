@@ -25,6 +25,10 @@ _CLASSES = 4
 """Of outputs of a window, whose sums over several channels are proved."""
 _PRODUCTS = 384
 """Of a thread in an iteration, at least, if there are channels for them."""
+UNROLLED = 40
+"""Taps of an iteration."""
+_CHAIN = 50
+"""Products that a thread adds to one sum in an iteration, of several channels at once, at most: so many are proved."""
 
 
 @frozen
@@ -201,6 +205,8 @@ def direct_for(form: ConvolutionForm, channels: int, outputs: int, places: list[
     at_once, sums = 1, each * rows * prod(axis.taps for axis in inner)
     # With classes of windows that loops run through, or many of them, sums of several channels are not proved.
     single = form.grouped or any(axis.classes > 1 for axis in axes[:-2]) or classes > _CLASSES
-    while not single and at_once < min(8, channels) and at_once * sums < _PRODUCTS:
+    taps = prod(-(-axis.taps // axis.classes) for axis in inner)
+    chain = taps if taps <= UNROLLED else 1  # of more taps, an iteration has some
+    while not single and at_once < min(8, channels) and at_once * sums < _PRODUCTS and 2 * at_once * chain <= _CHAIN:
         at_once *= 2
     return Direct(each, rows, warps, more, width, at_once)

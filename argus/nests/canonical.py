@@ -19,6 +19,7 @@ from argus.core.index import Bin, Const, Index, Symbol
 from argus.core.target import LARGEST_SIZE
 from argus.core.walk import substitute, symbols, within
 from argus.nests.affine import Extents, count_quotients, extents_of, flattened, product_of, stride
+from argus.nests.axes_of_one import without_axes_of_one
 from argus.nests.nest import Axis, Nest, Read, TensorType, size
 from argus.nests.rewrite import indices, placed, reads, reductions, with_axes, with_reads
 
@@ -60,19 +61,22 @@ def canonical(
     most_axes: int = MOST_AXES,
     *,
     join: bool = True,
+    ones: bool = False,
 ) -> Canonical:
     """The canonical form of nests with equal extents of their domains. tensors: those they read, by name.
 
     values: of sizes, which decide how many elements one axis may have. join: axes that all reads run through together
-    become one, and short last ones of elementwise nests; else tensors keep their axes.
+    become one, and short last ones of elementwise nests; else tensors keep their axes. ones: axes of one element stay,
+    those of the domain with sizes as other axes have.
     """
-    form = _flat_reads(_without_ones(_split(_one_domain(nests))), tensors)
+    split = _split(_one_domain(nests))
+    form = _flat_reads(split if ones else _without_ones(split), tensors)
     joined = _merged(form, values or {}) if join else form
     while (pair := _pair_of(joined, most_axes, short=join)) is not None:
         joined = _merged(_one_axis(joined, *pair), values or {})
     if not joined.domain:
         joined = evolve(joined, domain=(Axis("i", _ONE),))
-    return _Namer(joined, tensors).canonical()
+    return _Namer(joined, tensors, ones=ones).canonical()
 
 
 # -- working form --------------------------------------------------------------------------------------------
@@ -143,14 +147,8 @@ def _divisor_of(form: _Form, axis: Axis) -> int | None:
 
 
 def _without_ones(form: _Form) -> _Form:
-    """Without axes of one element, but for one of a reduction that has no others."""
-    zero = {axis.symbol: _ZERO for group in form.groups for axis in group if axis.extent is _ONE}
-    kept = tuple(axis for axis in form.domain if axis.symbol not in zero)
-
-    def others(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
-        return tuple(axis for axis in axes if axis.symbol not in zero) or axes[:1]
-
-    return form.changed(lambda nest: evolve(nest, body=placed(with_axes(nest.body, others), zero)), kept)
+    kept = tuple(axis for axis in form.domain if axis.extent is not _ONE)
+    return form.changed(lambda nest: without_axes_of_one(evolve(nest, domain=form.domain)), kept)
 
 
 def _flat_reads(form: _Form, tensors: Mapping[str, TensorType]) -> _Form:
@@ -249,8 +247,9 @@ def _is_window(axes: Sequence[Axis]) -> bool:
 class _Namer:
     """Gives axes, sizes and tensors plain names, in the order of their first use."""
 
-    def __init__(self, form: _Form, tensors: Mapping[str, TensorType]) -> None:
+    def __init__(self, form: _Form, tensors: Mapping[str, TensorType], *, ones: bool) -> None:
         self._form = form
+        self._ones = ones
         self._tensors = tensors
         self._sizes: dict[str, Index] = {}
         self._known: dict[Index, Index] = {}
@@ -308,8 +307,9 @@ class _Namer:
             around = {s: self._axes[s].index for s in symbols(axis.extent) if s in self._axes}
             extent = substitute(self._in_own_sizes(axis.extent), around)
         else:
-            fresh = self._shared_fresh if shared else self._fresh
-            extent = fresh(axis.extent) if free and axis.extent is not _ONE else self._named(axis.extent)
+            fresh = self._shared_fresh if shared and axis.extent is not _ONE else self._fresh
+            one = axis.extent is _ONE and not (self._ones and axis in self._form.domain)
+            extent = fresh(axis.extent) if free and not one else self._named(axis.extent)
         self._axes[axis.symbol] = Axis(f"{letter}{count}", extent)
 
     # -- reads ---
@@ -353,7 +353,9 @@ class _Namer:
         order: list[Symbol] = []
         step: Index = _ONE
         while len(order) < len(used):
-            found = next((each for each in used if each not in order and strides[each] is step), None)
+            fitting = [each for each in used if each not in order and strides[each] is step]
+            ones = [each for each in fitting if self._ones and self._extents[each] is _ONE]
+            found = next(iter((*reversed(ones), *fitting)), None)
             if found is None or symbols(self._extents[found]) & set(self._extents):
                 return None
             order.insert(0, found)

@@ -194,6 +194,8 @@ def convolution_of(nest: Nest, tensors: Mapping[str, TensorType]) -> tuple[Convo
     if not isinstance(inputs, Read) or not 1 <= spaces <= _MOST_SPACES or len(inputs.index) != len(nest.domain):
         return None
     x, f = tensors[inputs.tensor], tensors[filters.tensor]
+    if len(f.shape) < outer:  # without the axis of one channel
+        return None
     spaces_of = zip(inputs.index[outer:], nest.domain[outer:], strict=True)
     for found in product(*(list(_taps(place, y, axes[1:])) for place, y in spaces_of)):
         for conv in _of_groups(found, x, f, nest.domain[1].extent):

@@ -106,10 +106,12 @@ def _named(names: Sequence[str], shapes: Sequence[tuple[int, ...]], *tensors: An
 
 
 def form_of(nests: Sequence[Nest], types: Mapping[str, TensorType], family: Family, sizes: Sizes) -> Canonical:
+    whole = family.whole(nests[0], types) if family.whole is not None and len(nests) == 1 else None
+    nests = nests if whole is None else (whole,)
     if family.rewritten is not None and len(nests) == 1:
         nest, types = family.rewritten(nests[0], types)
         nests = (nest,)
-    return canonical(nests, types, sizes, family.most_axes, join=family.join)
+    return canonical(nests, types, sizes, family.most_axes, join=family.join, ones=whole is not None)
 
 
 # -- the whole graph -----------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from argus.kernels.nests.products import product
 from argus.kernels.schedules.shifted_tiles import shifted_for
 from argus.language import ProgramTemplate, Template
 from argus.nests.affine import computed
+from argus.nests.axes_of_one import whole_convolution
 from argus.nests.canonical import MOST_AXES, Canonical
 from argus.nests.convolution import convolution_of, with_joined_rows
 from argus.nests.joined_axes import with_joined_axes
@@ -52,8 +53,9 @@ class Family:
 
     most_axes: of the domains that it takes. join: axes that all reads run through become one.
     shares: it computes a reduction once for all elements of the output that it is for. reduces: it is for nests with
-    reductions, or for those without. rewritten: the nest in a form that the template computes faster, with the types of
-    what it reads. before: a template for some of the same forms and sizes, which is tried first.
+    reductions, or for those without. whole: the nest with the axes of one element that the template runs through; None
+    where it has them, and for other nests. rewritten: the nest in a form that the template computes faster, with the
+    types of what it reads. before: a template for some of the same forms and sizes, which is tried first.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Family:
     shares: bool = False
     reduces: bool = True
     program: Callable[[Canonical, Any, str], Template | ProgramTemplate] | None = None
+    whole: Callable[[Nest, Mapping[str, TensorType]], Nest | None] | None = None
     rewritten: Callable[[Nest, Mapping[str, TensorType]], tuple[Nest, Mapping[str, TensorType]]] | None = None
     before: Family | None = None
 
@@ -135,17 +138,34 @@ _PIXELS = (256, 128)
 
 def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
     found = _as_convolution(form)
-    if found is None:
+    if found is None or _is_for_threads(found, sizes):
         return None
     if not convolution_costs.is_for_matrix_units(_without_work(form, found), sizes):
         return None
     conv, (_, filters, output) = found.conv, found.types
-    one, other = (int(computed(extent, sizes)) for extent in filters.shape[:2])
-    channels, outputs = (one, other) if conv.transposed else (other, one)
+    channels, outputs = _channels(found, sizes)
     count, _, *places = (int(computed(extent, sizes)) for extent in output.shape)
     products = convolution_costs.SIX if filters.dtype == "f32" else 1
     found = (shifted_for(conv, channels, outputs, count, places, products, most_pixels=each) for each in _PIXELS)
     return tuple(dict.fromkeys(found))
+
+
+def _of_direct(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
+    found = _as_convolution(form)
+    few = found is not None and _is_for_threads(found, sizes)
+    return None if few else direct_tiles.config_for(form, sizes)
+
+
+def _channels(found: FoundConvolution, sizes: Mapping[str, int]) -> tuple[int, int]:
+    """Of inputs and of outputs."""
+    one, other = (int(computed(extent, sizes)) for extent in found.types[1].shape[:2])
+    return (one, other) if found.conv.transposed else (other, one)
+
+
+def _is_for_threads(found: FoundConvolution, sizes: Mapping[str, int]) -> bool:
+    """Whether a thread sums each element: of few products, of one channel or for one, so that tiles share little."""
+    channels, outputs = _channels(found, sizes)
+    return 1 in (channels, outputs) and channels * prod(axis.taps for axis in found.conv.axes) <= _FEW
 
 
 def _uses(body: Expr, sums: Reduce) -> int:
@@ -191,9 +211,18 @@ FAMILIES: tuple[Family, ...] = (
         join=False,
         shares=True,
         program=_convolution,
+        whole=whole_convolution,
         rewritten=with_joined_axes,
     ),
-    Family("direct", direct_tiles.config_for, direct.direct, most_axes=6, join=False, rewritten=with_joined_rows),
+    Family(
+        "direct",
+        _of_direct,
+        direct.direct,
+        most_axes=6,
+        join=False,
+        whole=whole_convolution,
+        rewritten=with_joined_rows,
+    ),
     Family("pointwise", pointwise.config_for, pointwise.pointwise, reduces=False),
     Family("windows", _of_windows, windows.windows, most_axes=5, join=False),
     Family("scans", scans.config_for, scans.scans),

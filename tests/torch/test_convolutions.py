@@ -14,11 +14,13 @@ from argus.torch import choice_of_products
 from argus.torch.backend import argus_backend
 from argus.torch.tables import convolutions as tables
 
+TORCH: Any = torch
 pytestmark = pytest.mark.share(6, among="compiled convolutions")
 
 
 def compiled(module: torch.nn.Module, x: torch.Tensor) -> tuple[float, list[str], int]:
     """The largest difference to eager torch, the kernels, and how many operations eager torch ran."""
+    TORCH._dynamo.reset()
     run: Any = torch.compile(module, backend=argus_backend)  # pyright: ignore[reportUnknownMemberType]  # torch's
     with torch.no_grad():
         difference = (run(x) - module(x)).abs().max().item()
@@ -33,10 +35,11 @@ def on_matrix_units(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("on_matrix_units")
-def test_many_channels_are_multiplied_by_matrix_units() -> None:
-    layers = torch.nn.Sequential(torch.nn.Conv1d(40, 6, 3, padding=1), torch.nn.ReLU())
+@pytest.mark.parametrize("shape", [(2, 40, 20), (1, 40, 20), (2, 40, 3)], ids=["several", "one image", "one place"])
+def test_many_channels_are_multiplied_by_matrix_units(shape: tuple[int, ...]) -> None:
+    layers = torch.nn.Sequential(torch.nn.Conv1d(40, 6, 3, padding=int(shape[-1] > 3)), torch.nn.ReLU())
 
-    difference, kernels, eager = compiled(layers, torch.rand(2, 40, 20))
+    difference, kernels, eager = compiled(layers, torch.rand(*shape))
 
     assert difference < 2e-6
     assert (kernels, eager) == (["convolutions"], 0)
@@ -49,6 +52,24 @@ def test_few_products_are_summed_by_a_thread() -> None:
 
     assert difference < 2e-6
     assert (kernels, eager) == (["windows"], 0)
+
+
+@pytest.mark.parametrize(
+    ("layer", "images", "kernel"),
+    [
+        (torch.nn.Conv2d(1, 8, 1), 2, "reductions"),
+        (torch.nn.Conv2d(8, 1, 1), 2, "reductions"),
+        (torch.nn.Conv2d(1, 8, 3, padding=1), 1, "windows"),
+        (torch.nn.Conv2d(12, 1, 3, padding=1), 1, "direct"),
+        (torch.nn.Conv2d(12, 8, 3, padding=1), 1, "direct"),
+    ],
+    ids=["one channel", "one filter", "few products of one channel", "one filter and image", "one image"],
+)
+def test_one_image_channel_or_filter_has_a_kernel(layer: torch.nn.Conv2d, images: int, kernel: str) -> None:
+    difference, kernels, eager = compiled(layer, torch.rand(images, layer.in_channels, 5, 6))
+
+    assert difference < 2e-6
+    assert (kernels[0], eager) == (kernel, 0)
 
 
 @pytest.mark.nightly
@@ -108,8 +129,9 @@ class _Added(torch.nn.Module):
 
 @pytest.mark.nightly
 @pytest.mark.usefixtures("on_matrix_units")
-def test_a_residual_is_added_before_sums_are_stored() -> None:
-    difference, kernels, eager = compiled(_Added(), torch.rand(2, 40, 20))
+@pytest.mark.parametrize("images", [2, 1])
+def test_a_residual_is_added_before_sums_are_stored(images: int) -> None:
+    difference, kernels, eager = compiled(_Added(), torch.rand(images, 40, 20))
 
     assert difference < 2e-6
     assert (kernels, eager) == (["convolutions"], 0)

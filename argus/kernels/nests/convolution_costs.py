@@ -84,8 +84,8 @@ def is_for_matrix_units(form: Canonical, sizes: Mapping[str, int]) -> bool:
     found = convolution_form(form.nests[0], types)
     if config is None or found is None:
         return True
-    conv = found.conv
-    if found.grouped or not found.batched or any(axis.classes > 1 and axis.dilation > 1 for axis in conv.axes):
+    conv, images = found.conv, int(computed(types[found.x].shape[0], sizes))
+    if found.grouped or images == 1 or any(axis.classes > 1 and axis.dilation > 1 for axis in conv.axes):
         return False  # those are not proved on matrix units, or no faster
     inputs, outputs = (
         tuple(int(computed(extent, sizes)) for extent in extents)

@@ -33,7 +33,7 @@ def races(before: str, body: str, after: str) -> set[str]:
     return found
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @settings(max_examples=examples(25))
 @given(WORDS, st.text(LETTERS, max_size=7), WORDS, APART, st.integers(0, 3))
 @example("", "1dsws", "", ("p", "q"), 0)

@@ -46,7 +46,7 @@ def drawn(family: str) -> Iterator[tuple[Right, Kernel]]:
                 yield program, kernel
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("family", WAITING)
 def test_inserted_waits_suffice_in_every_run(family: str) -> None:
     """The runs violate what they violate with the waits of the author: nothing, but claims that some families lack."""

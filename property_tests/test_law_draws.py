@@ -48,6 +48,7 @@ def calls_of(action: Callable[[], object]) -> int:
     return made
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name.replace(" ", "-"))
 @settings(max_examples=examples(100))
 @given(data=st.data())

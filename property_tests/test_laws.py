@@ -13,6 +13,7 @@ from argus.testing.operands import operands
 from argus.testing.strategies import compact_layouts, composable_pairs, layouts, regrouped, tilers
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name.replace(" ", "-"))
 @given(data=st.data())
 def test_law(law: Law, data: DataObject) -> None:
@@ -21,6 +22,7 @@ def test_law(law: Law, data: DataObject) -> None:
     assert breach is None, f"{law.statement}: {breach}"
 
 
+@pytest.mark.share(3)
 @given(data=st.data())
 def test_regrouped_layouts_coalesce_to_one(data: DataObject) -> None:
     layout = data.draw(layouts())

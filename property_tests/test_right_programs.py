@@ -32,7 +32,7 @@ MARKS = {
 }
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_texts_of_right_programs_agree_with_the_interpreter(family: str) -> None:
     drawn = random.Random(family)  # noqa: S311 reason: a seed makes failures repeatable
@@ -45,6 +45,7 @@ def test_texts_of_right_programs_agree_with_the_interpreter(family: str) -> None
     assert MARKS[family] & {mark for each in entries for mark in each.uses}
 
 
+@pytest.mark.share(3)
 def test_a_fault_of_the_emitter_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last texts for gfx942 lose their barriers: programs in which a wave reads what another wrote disagree."""
 

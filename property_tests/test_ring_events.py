@@ -68,6 +68,7 @@ def rings(choosing: st.DrawFn) -> ringing.Ringing:
     return ringing.draw(choose)
 
 
+@pytest.mark.share(3)
 @settings(max_examples=examples(60))
 @given(program=rings(), seed=st.integers(0, 23))
 def test_events_of_small_rings(program: ringing.Ringing, seed: int) -> None:
@@ -76,6 +77,7 @@ def test_events_of_small_rings(program: ringing.Ringing, seed: int) -> None:
     assert held(kernel, 2, seed) == ""
 
 
+@pytest.mark.share(3)
 @settings(max_examples=examples(40))
 @given(name=st.deferred(lambda: st.sampled_from(compared_names())), seed=st.integers(0, 1 << 32))
 def test_events_of_edited_kernels(name: str, seed: int) -> None:

@@ -27,7 +27,7 @@ FEW = evolve(Budget.about(1.0), seconds=3.0)
 """A query ends soon, too, if the solver does not count its steps."""
 
 
-@pytest.mark.share(3, among="verdicts on edited kernels")
+@pytest.mark.share(12, among="verdicts on edited kernels")
 @settings(max_examples=examples(30))
 @given(name=st.sampled_from(sorted(ROLES)), seed=st.integers(0, 1 << 32), edits=st.integers(1, 3))
 def test_verdicts_on_edited_kernels_of_roles(name: str, seed: int, edits: int) -> None:

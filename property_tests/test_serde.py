@@ -36,7 +36,7 @@ def through(kernel: Kernel) -> Kernel:
     return found
 
 
-@pytest.mark.share(2, among="documents of kernels")
+@pytest.mark.share(8, among="documents of kernels")
 @settings(max_examples=examples(12))
 @given(name=st.sampled_from(sorted(KERNELS)))
 def test_what_was_written_has_the_same_verdict(name: str) -> None:
@@ -46,7 +46,7 @@ def test_what_was_written_has_the_same_verdict(name: str) -> None:
     assert after.diagnostics == before.diagnostics
 
 
-@pytest.mark.share(2, among="documents of kernels")
+@pytest.mark.share(8, among="documents of kernels")
 @settings(max_examples=examples(60))
 @given(name=SMALL, seed=st.integers(0, 1 << 32), times=st.integers(1, 3))
 def test_a_changed_document_is_refused_or_is_judged_soundly(name: str, seed: int, times: int) -> None:

@@ -33,7 +33,7 @@ def programs(choosing: st.DrawFn) -> Program:
     return draw(choose)
 
 
-@pytest.mark.share(3, among="verdicts on edited kernels")
+@pytest.mark.share(12, among="verdicts on edited kernels")
 @settings(max_examples=COUNT, suppress_health_check=[HealthCheck.too_slow])
 @given(program=programs())
 def test_verdicts_on_small_programs(program: Program) -> None:

@@ -33,7 +33,7 @@ def test_a_script_is_read_back(query: Query) -> None:
     assert read_script(text).query.key == query.key
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("solver", [Z3Text(), Cvc5Text()], ids=lambda solver: solver.name)
 @settings(max_examples=examples(80))
 @given(query=queries())

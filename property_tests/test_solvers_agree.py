@@ -30,7 +30,7 @@ def assert_same_answer(solver: Solver, query: Query) -> None:
         assert not isinstance(found, Sat) or fault(query, found.model) is None
 
 
-@pytest.mark.share(2, among="two solvers")
+@pytest.mark.share(4, among="two solvers")
 @pytest.mark.parametrize("solver", [Z3(), Cvc5()], ids=lambda solver: solver.name)
 @settings(max_examples=examples(200))
 @given(query=queries(index_expressions(symbolic_divisors=False, bitwise=False)))
@@ -38,7 +38,7 @@ def test_with_constant_divisors(solver: Solver, query: Query) -> None:
     assert_same_answer(solver, query)
 
 
-@pytest.mark.share(2, among="two solvers")
+@pytest.mark.share(4, among="two solvers")
 @pytest.mark.parametrize("solver", [Z3(), Cvc5()], ids=lambda solver: solver.name)
 @settings(max_examples=examples(120))
 @given(query=queries())

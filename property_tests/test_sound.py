@@ -28,7 +28,7 @@ ALONE = sorted(set(KERNELS).difference(WITH_ROLES))
 """The kernels without roles; kernels with roles have their own edits."""
 
 
-@pytest.mark.share(3, among="verdicts on edited kernels")
+@pytest.mark.share(12, among="verdicts on edited kernels")
 @settings(max_examples=examples(30))
 @given(name=st.sampled_from(ALONE), seed=st.integers(0, 1 << 32), edits=st.integers(1, 3))
 def test_verdicts_on_edited_kernels(name: str, seed: int, edits: int) -> None:

@@ -164,7 +164,7 @@ def performed(call: Callable[[], Conditional]) -> Conditional | None:
         return None
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @settings(max_examples=examples(400))
 @given(calls(), facts)
 def test_exact_by_forms_alone(call: tuple[str, tuple[Any, ...]], given_facts: list[Claim]) -> None:

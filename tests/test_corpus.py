@@ -38,7 +38,7 @@ KINDS = ("proved", "refuted", "unknown", "rejected")
 BRIEF = evolve(Budget.about(0.5), runs=Budget().runs)
 """Where no proof is wanted: what a solver does not find soon is looked for by running the kernel."""
 both_solvers = pytest.mark.parametrize(
-    "solver", [pytest.param("z3", marks=pytest.mark.share(30)), pytest.param("cvc5", marks=pytest.mark.share(128))]
+    "solver", [pytest.param("z3", marks=pytest.mark.share(60)), pytest.param("cvc5", marks=pytest.mark.share(256))]
 )
 
 

@@ -42,7 +42,7 @@ def reported(out: Path) -> Check:
     return found
 
 
-@pytest.mark.share(4, among="certified reports")
+@pytest.mark.share(8, among="certified reports")
 def test_a_changed_report_does_not_certify(
     out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -137,7 +137,7 @@ def test_a_folder_without_a_report_claims_nothing_about_it(out: Path) -> None:
     assert check_report(*open_certificate(out)) is None
 
 
-@pytest.mark.share(4, among="certified reports")
+@pytest.mark.share(8, among="certified reports")
 def test_the_report_of_a_kernel_file_is_not_checked_and_all_else_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

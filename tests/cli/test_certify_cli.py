@@ -19,7 +19,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("deliveries")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 def test_each_check_is_one_line(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
 
@@ -31,7 +31,7 @@ def test_each_check_is_one_line(tmp_path: Path, home: Path, capsys: pytest.Captu
     assert last == f"{len(lines) - 1} ok, 0 FAILED, 1 not checked"
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 def test_a_wrong_claim_ends_with_1_also_as_json(tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
     data = claimed(folder)

@@ -73,7 +73,7 @@ def test_a_page_without_an_experiment_fails_the_check(tmp_path: Path, capsys: py
     assert found["faults"] == ["it has no experiment: name one, or mark the page with `conjecture = true`"]
 
 
-@pytest.mark.share(4, among="techniques checked")
+@pytest.mark.share(16, among="techniques checked")
 def test_a_check_proves_and_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "check", "vector-loads", "tma-multicast", "--prove", "--json"]) == 0
 
@@ -134,6 +134,7 @@ def test_a_model_predicts_cdna3_designs_from_their_machine_code(capsys: pytest.C
     assert skill["after"] == pytest.approx(wanted)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

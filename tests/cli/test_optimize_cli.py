@@ -74,7 +74,7 @@ def names_of(journal: Path) -> list[str]:
         return judged(journal) if opened.runs() else []
 
 
-@pytest.mark.share(12, among="searches on the command line")
+@pytest.mark.share(48, among="searches on the command line")
 def test_a_search_prints_each_candidate_and_the_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(asked(tmp_path / "runs.db", "--trials", "2")) == 0
 
@@ -86,7 +86,7 @@ def test_a_search_prints_each_candidate_and_the_best(tmp_path: Path, capsys: pyt
     assert "--resume run-0001" in said
 
 
-@pytest.mark.share(12, among="searches on the command line")
+@pytest.mark.share(48, among="searches on the command line")
 def test_a_search_as_json_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(asked(tmp_path / "runs.db", "--trials", "1", "--json")) == 0
 
@@ -113,7 +113,7 @@ def test_what_cannot_be_searched_is_refused(
     assert f"error[{code}]" in capsys.readouterr().err
 
 
-@pytest.mark.share(12, among="searches on the command line")
+@pytest.mark.share(48, among="searches on the command line")
 def test_ctrl_c_prints_the_best_and_exits_cleanly(tmp_path: Path) -> None:
     journal = tmp_path / "runs.db"
     process = begun(journal)
@@ -184,7 +184,7 @@ def test_a_search_ends_with_its_budget_whatever_hangs(tmp_path: Path) -> None:
     assert not [each for each in events if isinstance(each, Judged)]
 
 
-@pytest.mark.share(12, among="searches on the command line")
+@pytest.mark.share(48, among="searches on the command line")
 def test_a_terminal_has_a_bar_and_gets_its_cursor_back(tmp_path: Path) -> None:
     code, shown = on_terminal(
         asked(tmp_path / "runs.db", "--trials", "1"),
@@ -205,7 +205,7 @@ def test_a_terminal_has_a_bar_and_gets_its_cursor_back(tmp_path: Path) -> None:
     assert shown.rstrip().endswith("continue it with --resume run-0001")
 
 
-@pytest.mark.share(12, among="searches on the command line")
+@pytest.mark.share(48, among="searches on the command line")
 def test_a_pipe_gets_plain_lines_only(tmp_path: Path) -> None:
     done = subprocess.run(  # noqa: S603 reason: our own command line
         [sys.executable, "-m", "argus", *asked(tmp_path / "runs.db", "--trials", "1")],
@@ -265,7 +265,7 @@ def on_terminal(
     return process.wait(60), written.decode()
 
 
-@pytest.mark.share(12, among="searches on the command line")
+@pytest.mark.share(48, among="searches on the command line")
 def test_options_fixed_at_the_start_cannot_change_on_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     journal = tmp_path / "runs.db"
     resumed = ["optimize", "--resume", "run-0001", "--on", "model", "--trials", "1", "--workers", "0"]
@@ -282,7 +282,7 @@ def test_options_of_another_planner_are_refused(tmp_path: Path, capsys: pytest.C
     assert "--tokens needs the planner llm" in capsys.readouterr().err
 
 
-@pytest.mark.share(12, among="searches on the command line")
+@pytest.mark.share(48, among="searches on the command line")
 def test_a_candidate_in_progress_is_shown_with_its_techniques(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -309,7 +309,7 @@ def test_measured_and_predicted_times_are_not_compared(tmp_path: Path, capsys: p
     assert "are measured, but new ones would be predicted" in complaint
 
 
-@pytest.mark.share(12, among="searches on the command line")
+@pytest.mark.share(48, among="searches on the command line")
 def test_a_journal_that_fills_its_disk_ends_the_search_with_its_best(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,7 +328,7 @@ def test_a_journal_that_fills_its_disk_ends_the_search_with_its_best(
     assert "E904" in said.err
 
 
-@pytest.mark.share(12, among="searches on the command line")
+@pytest.mark.share(48, among="searches on the command line")
 def test_runs_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     journal = tmp_path / "runs.db"
     main(asked(journal, "--trials", "1"))

@@ -32,7 +32,7 @@ def interrupted_after(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GateTask, "__call__", judged)
 
 
-@pytest.mark.share(12, among="searches on the command line")
+@pytest.mark.share(48, among="searches on the command line")
 def test_an_interrupted_search_delivers_its_best(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -63,7 +63,7 @@ def test_a_search_without_a_result_still_has_its_report(
     assert "no result was recorded" in (tmp_path / "fast" / "report.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.share(12, among="searches on the command line")
+@pytest.mark.share(48, among="searches on the command line")
 def test_an_interrupt_while_it_delivers_leaves_the_folder_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -191,7 +191,7 @@ def test_the_document_has_the_run(capsys: Captured) -> None:
     assert found["run"]["comparison"]["outside"] == 0
 
 
-@pytest.mark.share(3, among="runs on the command line")
+@pytest.mark.share(12, among="runs on the command line")
 def test_a_wrong_result_ends_with_code_1(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     def wrong(kernel: Kernel, sizes: dict[str, int], **_named: object) -> object:
         return run(kernel, sizes, gpu=hopper, launch=multiplying(wrong=9.0))
@@ -225,7 +225,7 @@ def test_a_kernel_with_incomplete_claims_is_run_but_not_compared(tmp_path: Path,
     assert "M = 5, N = 256" in out
 
 
-@pytest.mark.share(3, among="runs on the command line")
+@pytest.mark.share(12, among="runs on the command line")
 def test_an_instance_is_chosen_by_name_or_else_the_first(capsys: Captured) -> None:
     assert main(["run", HOPPER, "--config", "small", "--on", "interpreter"]) == 0
     assert capsys.readouterr().out.startswith("gemm_small ")
@@ -234,7 +234,7 @@ def test_an_instance_is_chosen_by_name_or_else_the_first(capsys: Captured) -> No
     assert capsys.readouterr().out.startswith("gemm_cdna3 ")
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

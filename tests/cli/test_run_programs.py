@@ -78,7 +78,7 @@ def test_a_program_runs_whole_on_a_gpu_and_is_compared() -> None:
     assert (ran.comparison.right, ran.comparison.elements, ran.uncompared) == (True, 70 * 24, ())
 
 
-@pytest.mark.share(3, among="runs on the command line")
+@pytest.mark.share(12, among="runs on the command line")
 def test_a_wrong_element_of_a_program_is_told_with_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

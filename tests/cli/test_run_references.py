@@ -52,7 +52,7 @@ def command(file: str, *more: str, sizes: str = "M=33,N=20") -> int:
 # -- what outputs are compared with ---------------------------------------------------------------------------
 
 
-@pytest.mark.share(4, among="runs beside references")
+@pytest.mark.share(8, among="runs beside references")
 @pytest.mark.parametrize(
     ("body", "shape"),
     [
@@ -89,7 +89,7 @@ def test_a_formula_with_unknown_words_is_not_evaluated() -> None:
         assert (ran.comparison, ran.uncompared) == (None, ("Y",))
 
 
-@pytest.mark.share(4, among="runs beside references")
+@pytest.mark.share(8, among="runs beside references")
 @pytest.mark.parametrize(("name", "sizes"), [("relu_output", "M=70,N=40,K=64"), ("row_softmax", "R=5,N=64")])
 def test_sums_and_maxima_are_evaluated(name: str, sizes: str, capsys: Captured) -> None:
     path = CORPUS / "proved" / f"{name}.py"
@@ -123,7 +123,7 @@ def test_a_reference_that_is_not_there_gets_one_diagnostic(given: str, code: str
 # -- kernels that are not right ---------------------------------------------------------------------------------
 
 
-@pytest.mark.share(4, among="runs beside references")
+@pytest.mark.share(8, among="runs beside references")
 @pytest.mark.parametrize("name", ["direct_load_not_waited_for", "swapped_k_order"])
 def test_a_refuted_kernel_does_not_pass(name: str, capsys: Captured) -> None:
     (template,) = templates(REFUTED / f"{name}.py")
@@ -173,7 +173,7 @@ def test_a_program_is_run_whole(capsys: Captured) -> None:
     assert "1,600 elements with the proved formula in float64" in out
 
 
-@pytest.mark.share(4, among="runs beside references")
+@pytest.mark.share(8, among="runs beside references")
 def test_a_refuted_program_does_not_pass(capsys: Captured) -> None:
     file = CORPUS / "programs" / "refuted" / "parts_of_other_rows.py"
     assert command(str(file), sizes="M=40,N=40,K=64") == 1

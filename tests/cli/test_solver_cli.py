@@ -73,6 +73,7 @@ def document(capsys: Captured) -> dict[str, Any]:
 # -- conformance -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", ["someones", "z3", "enumerate"])
 def test_solvers_that_conform(name: str, capsys: Captured) -> None:
     assert main(["conformance", name]) == 0
@@ -190,6 +191,7 @@ def test_all_that_is_installed_and_loads_is_compared_by_default(capsys: Captured
     assert "skipped absent: E602" in printed
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("options", "code"),
     [

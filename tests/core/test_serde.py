@@ -62,7 +62,7 @@ def text_of(thing: Kernel | Program) -> str:
     return pretty(thing, spans=True) if isinstance(thing, Kernel) else program_text(thing, spans=True)
 
 
-@pytest.mark.share(32)
+@pytest.mark.share(96)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_kernel_of_the_corpus_round_trips(path: Path) -> None:
     given = list(things(path))

@@ -20,7 +20,7 @@ def test_every_example_has_an_expectation() -> None:
     assert EXPECTED.keys() == {path.name for path in EXAMPLES.glob("*.py")}
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("name", EXPECTED)
 def test_an_example_prints_the_expected_output(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")
@@ -28,6 +28,7 @@ def test_an_example_prints_the_expected_output(name: str, capsys: pytest.Capture
     assert re.sub(r"\d+ queries", "N queries", capsys.readouterr().out).startswith(EXPECTED[name])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("name", "code"), [("01_prove.py", 0), ("02_refute.py", 1)])
 def test_an_example_is_also_a_kernel_file(name: str, code: int) -> None:
     assert main(["verify", str(EXAMPLES / name), "--no-cache"]) == code

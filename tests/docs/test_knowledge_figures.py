@@ -42,6 +42,7 @@ def test_most_techniques_of_hopper_are_measured() -> None:
     assert len([each for each in MEASURED if "sm_90a" in each.targets]) >= 0.8 * len(hopper)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("technique", MEASURED, ids=lambda each: each.name)
 def test_effects_are_those_of_the_tables(technique: Technique) -> None:
     found = seen(technique.name)

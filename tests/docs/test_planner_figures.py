@@ -28,6 +28,7 @@ def of(target: str, planner: str) -> dict[str, Row]:
     return {str(row.shape): row for row in rows(target) if row.planner == planner and not row.teachers}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", TARGETS)
 def test_all_planners_searched_all_shapes_of_the_table(target: str) -> None:
     shapes = {str(shape) for shape in table(TABLES / f"{target}.json").times}
@@ -109,7 +110,7 @@ def test_todays_bandit_reproduces_the_searches() -> None:
         assert trials_to_near_best([took for _, took in trials], table(path).best(shape)) == kept.near[seed]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 def test_the_prior_is_fitted_to_the_table() -> None:
     path = TABLES / "gfx942.json"
     found, kept = (
@@ -156,7 +157,7 @@ def test_the_default_is_the_best_arm_or_within_a_tenth_of_it(family: str) -> Non
     assert means[DEFAULT] <= means["random"] / 2
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("family", RECORDED)
 def test_what_a_search_is_told_of_recorded_problems_is_what_was_recorded(family: str) -> None:
     kept = load_recorded(family)

@@ -59,7 +59,7 @@ def made(config: Config) -> Made:
     )
 
 
-@pytest.mark.share(8, among="sums in registers")
+@pytest.mark.share(24, among="sums in registers")
 @pytest.mark.parametrize(
     ("config", "sums"),
     [(FULL, 256), (SMALL, 64), (Cdna3(), 64), (Cdna3PingPong(mfma=32), 128)],
@@ -74,7 +74,7 @@ def test_all_products_sum_into_accumulation_registers(config: Config, sums: int)
     assert found.warnings == 0
 
 
-@pytest.mark.share(8, among="sums in registers")
+@pytest.mark.share(24, among="sums in registers")
 @pytest.mark.parametrize("config", [SMALL, Cdna3(), Cdna3PingPong(mfma=32)])
 def test_otherwise_the_compiler_uses_half_of_the_register_file(config: Config) -> None:
     found = made(config)
@@ -83,7 +83,7 @@ def test_otherwise_the_compiler_uses_half_of_the_register_file(config: Config) -
     assert found.report.agprs == 0
 
 
-@pytest.mark.share(8, among="sums in registers")
+@pytest.mark.share(24, among="sums in registers")
 def test_the_tile_that_fills_them_no_longer_moves_sums() -> None:
     """Without, sums are where there is room, and each trip of the loop moves them about, even with no register spilled
     since addresses are computed anew.

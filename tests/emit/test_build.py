@@ -79,7 +79,7 @@ def test_launch_information(tmp_path: Path) -> None:
     assert str(tmp_path) not in made.description.read_text() + made.assembly.read_text()
 
 
-@pytest.mark.share(2, among="files of builds")
+@pytest.mark.share(6, among="files of builds")
 def test_equal_kernels_give_equal_files(tmp_path: Path) -> None:
     first, second = (build(gemm(), None, tmp_path / name) for name in "ab")
     for left, right in ((first.source, second.source), (first.assembly, second.assembly), (first.code, second.code)):
@@ -147,7 +147,7 @@ def test_matrix_instructions(atom: Atom, tmp_path: Path) -> None:
     assert not report.spills
 
 
-@pytest.mark.share(2, among="files of builds")
+@pytest.mark.share(6, among="files of builds")
 def test_spilled_registers_are_a_warning(tmp_path: Path) -> None:
     tv = vector_tv(1024, 8, 8)
     wide = type(tv)(tv.threads, type(tv.values)((8, 24), (1024, 8192)), (1024, 192))

@@ -78,7 +78,7 @@ def compiled(name: str, *, loose: bool = False) -> Compiled:
     return Compiled(made, found.assembly_text, assign_names(made).kernel, statements)
 
 
-@pytest.mark.share(8, among="code that is read")
+@pytest.mark.share(24, among="code that is read")
 @pytest.mark.parametrize("name", SHIPPED)
 def test_everything_of_a_shipped_kernel_stands_between_its_waits(name: str) -> None:
     made = compiled(name)
@@ -91,7 +91,7 @@ def test_everything_of_a_shipped_kernel_stands_between_its_waits(name: str) -> N
     assert (found.unplaced, found.moved) == (0, ())
 
 
-@pytest.mark.share(640, among="emit: code intervals")
+@pytest.mark.share(1280, among="emit: code intervals")
 @pytest.mark.parametrize("stem", [f"{family}-{config}" for family, config in shipped_configurations()])
 def test_each_shipped_kernel_is_held(stem: str) -> None:
     family, _, config = stem.partition("-")
@@ -103,7 +103,7 @@ def test_each_shipped_kernel_is_held(stem: str) -> None:
         assert found.boundaries[0] == found.boundaries[1]
 
 
-@pytest.mark.share(8, among="code that is read")
+@pytest.mark.share(24, among="code that is read")
 def test_the_compiler_moves_products_of_a_text_that_does_not_hold_them() -> None:
     made = compiled("wide attention", loose=True)
     found = made.read()
@@ -144,7 +144,7 @@ def moves(made: Compiled) -> Iterator[tuple[str, str]]:
             yield f"{each.text} at {each.place} by {step}", "\n".join([*left[:at], *own, *left[at:]])
 
 
-@pytest.mark.share(640, among="emit: code intervals")
+@pytest.mark.share(1280, among="emit: code intervals")
 @pytest.mark.parametrize(
     "name",
     [
@@ -162,7 +162,7 @@ def test_each_wait_that_is_moved_in_the_assembly_is_found(name: str) -> None:
     assert survived == []
 
 
-@pytest.mark.share(640, among="emit: code intervals")
+@pytest.mark.share(1280, among="emit: code intervals")
 @pytest.mark.parametrize("instead", ["", "\ts_waitcnt vmcnt(1) lgkmcnt(1)"], ids=["dropped", "weaker"])
 def test_a_wait_that_is_dropped_or_waits_for_less_is_found(instead: str) -> None:
     made = compiled("double buffer")
@@ -174,7 +174,7 @@ def test_a_wait_that_is_dropped_or_waits_for_less_is_found(instead: str) -> None
     assert len(waits) > 5  # the loop's first iteration has code of its own
 
 
-@pytest.mark.share(8, among="code that is read")
+@pytest.mark.share(24, among="code that is read")
 def test_a_build_that_reads_the_code_tells_that_all_is_in_place(tmp_path: Path) -> None:
     made = build(gemm.trace("cdna3"), directory=tmp_path, read_code=True)
     plain = build(gemm.trace("cdna3"), directory=tmp_path / "plain")

@@ -78,7 +78,7 @@ def test_the_warpgroup_index_is_warp_uniform(cooperative: Kernel) -> None:
     assert "const int wg_ = same_in_warp((thread_ - 128) / 128);" in cuda_text(cooperative).text
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("config", [name for name, each in gemm.configs.items() if each.target.name == "sm_90a"])
 def test_no_read_before_the_previous_launch_ends(config: str) -> None:
     """All threads wait, in no branch, after the barriers are made and before any role begins."""

@@ -185,7 +185,7 @@ def small_integers(stmt: Fold, seed: int) -> Array:
     return tile[held.elements()]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.skipif(not host.available(), reason="no contexts of glibc here")
 @every_target
 def test_the_text_computes_what_the_interpreter_does(target: str, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_descriptor_spans_what_the_proof_allows() -> None:
     assert "FFFF" not in text.replace(f"0x{DESCRIPTOR_BYTES:X}u", "")
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.skipif(not compiler_present(), reason="compiles with clang")
 @pytest.mark.parametrize("file", ["proved/many_small_tensors_in_lds.py", "proved/double_buffer.py"])
 def test_lds_is_what_the_proof_counts(file: str, tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def bits(values: host.Array) -> host.Array:
     return np.where(np.isnan(values.astype(np.float32)), 0x7FFF, values.view(np.uint16))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @executed
 @pytest.mark.parametrize("name", list(OF))
 def test_every_number_of_16_bits(name: str, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def plain(kernel: Kernel) -> tuple[str, ...]:
     return (hip_text(kernel),)
 
 
-@pytest.mark.share(8, among="addresses computed anew")
+@pytest.mark.share(16, among="addresses computed anew")
 @pytest.mark.parametrize(
     ("file", "name"),
     [("attention_cdna3", "attention_cdna3_mi300x_attend"), ("convolution", "conv2d_dilated")],

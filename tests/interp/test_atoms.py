@@ -124,6 +124,7 @@ def test_every_instruction_is_tried() -> None:
     assert {*of_f16, *(atom.name for atom in tried)} == {atom.name for atom in isa.ATOMS}
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "atom", [atom for atom in isa.ATOMS if atom.mnk is None and not atom.direct and atom not in BYTES], ids=str
 )
@@ -153,6 +154,7 @@ def test_a_copy_of_single_bytes_is_proved_and_moves_them(atom: Atom) -> None:
     assert np.array_equal(run(made, {"R": 2, "M": 1001}, {"A": given}).arrays["B"], given)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("atom", [*isa.buffer_load, *isa.buffer_store], ids=str)
 def test_a_buffer_instruction_is_proved_within_its_descriptor(atom: Atom) -> None:
     load, store = (atom, STORE) if atom in LOADS else (LOAD, atom)
@@ -174,6 +176,7 @@ def limited(load: Atom, store: Atom) -> Kernel:
     return move.trace()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("atom", MATRIX, ids=str)
 def test_a_matrix_instruction_multiplies_what_its_maps_say(atom: Atom) -> None:
     """K may be larger than one execution covers: what is proved is that the sum then misses a k."""
@@ -181,6 +184,7 @@ def test_a_matrix_instruction_multiplies_what_its_maps_say(atom: Atom) -> None:
     assert standing(product(atom, atom)) == "proved"
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("atom", MATRIX, ids=str)
 def test_fragments_of_another_instruction_are_refuted(atom: Atom) -> None:
     other = MATRIX[1 - MATRIX.index(atom)]
@@ -228,6 +232,7 @@ def test_a_wide_access_of_narrow_rows_is_refuted(atom: Atom, width: int) -> None
     assert standing(move.trace()) == "I19"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("atom", [*isa.ds_read, *isa.ds_write], ids=str)
 def test_a_shared_access_off_its_alignment_is_refuted(atom: Atom) -> None:
     """Rows of 36 elements: 72 bytes, a multiple of 8 and not of 16; and of 34, of neither."""

@@ -65,7 +65,7 @@ def test_a_fault_of_the_second_block_in_a_program(
     assert sizes == {"B": 1, "H": 1, "G": 1, "T": 65}
 
 
-@pytest.mark.share(5, among="correct kernels in the interpreter")
+@pytest.mark.share(20, among="correct kernels in the interpreter")
 def test_rows_and_keys_of_more_than_a_tile_are_offered_between_roles(tmp_path: Path) -> None:
     change = "                o[:] = o * owed  #", "                #"
     formula = "q + T - S + 1", "V[b, h // (H // G), t, e]"

@@ -40,6 +40,7 @@ def test_the_repair_is_reported(name: str, repair: str) -> None:
     assert report.diagnostics[0].help == found.repair
 
 
+@pytest.mark.share(3)
 def test_the_only_product_of_a_sum_is_not_removed_to_silence_its_claim() -> None:
     (template,) = templates(CORPUS / "refuted" / "attention_last_product_missing.py")
     verdict = verify(template, solver="z3").verdict

@@ -64,13 +64,13 @@ def with_count(kernel: Kernel, name: str, count: int) -> Kernel:
     return edited(kernel, change)
 
 
-@pytest.mark.share(5, among="correct kernels in the interpreter")
+@pytest.mark.share(20, among="correct kernels in the interpreter")
 def test_a_correct_kernel_has_no_diagnosis() -> None:
     assert diagnosed(gemm(SMALL)) is None
     assert refute(gemm(Config(2, 1)), (), Budget.about(2.0)) is None
 
 
-@pytest.mark.share(4, among="causes of deadlocks")
+@pytest.mark.share(12, among="causes of deadlocks")
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_wrong_count_is_the_cause_of_races_and_deadlocks(count: int) -> None:
     witness = diagnosed(with_count(gemm(SMALL), "empty", count))
@@ -86,7 +86,7 @@ def test_a_wrong_count_is_the_cause_of_races_and_deadlocks(count: int) -> None:
     assert found.related[0] == (found.stmt, witness.help)
 
 
-@pytest.mark.share(4, among="causes of deadlocks")
+@pytest.mark.share(12, among="causes of deadlocks")
 @pytest.mark.parametrize(("by", "where", "text"), [(-1, "before", "add 1 to"), (1, "after", "subtract 1 from")])
 def test_a_wrong_phase_is_the_cause_of_races_and_deadlocks(by: int, where: str, text: str) -> None:
     witness = diagnosed(with_phase(gemm(SMALL), "full", by))

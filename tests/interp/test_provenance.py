@@ -38,7 +38,7 @@ def taken(hop: Hop) -> str:
     return " and ".join(map(str, hop.sources))
 
 
-@pytest.mark.share(5, among="provenance")
+@pytest.mark.share(16, among="provenance")
 def test_both_factors_are_followed_through_shared_memory() -> None:
     assert described(counterexample("transposed_b")) == [
         "copy: `next_a`[0, 0] from `A`[0, 0], thread 0 {}",
@@ -68,7 +68,7 @@ def test_agents_and_asynchronous_copies_are_followed() -> None:
     ]
 
 
-@pytest.mark.share(5, among="provenance")
+@pytest.mark.share(16, among="provenance")
 def test_a_result_is_followed_through_its_product_and_its_conversion() -> None:
     assert described(counterexample("both_consumers_the_same_rows")) == [
         "copy: `a`[0, 0, 0] from `A`[0, 0], thread 0 {'k': 0}",
@@ -79,7 +79,7 @@ def test_a_result_is_followed_through_its_product_and_its_conversion() -> None:
     ]
 
 
-@pytest.mark.share(5, among="provenance")
+@pytest.mark.share(16, among="provenance")
 def test_a_sum_is_followed_from_its_claim() -> None:
     found = counterexample("slice_used_twice")
 
@@ -91,7 +91,7 @@ def test_a_sum_is_followed_from_its_claim() -> None:
     }
 
 
-@pytest.mark.share(5, among="provenance")
+@pytest.mark.share(16, among="provenance")
 def test_padding_ends_the_provenance() -> None:
     first = counterexample("half_stored_twice").chain[0]
 
@@ -108,7 +108,7 @@ def test_each_hop_reads_what_an_earlier_one_wrote(name: str) -> None:
         assert all(source in before for source in hop.sources if source.space != "global")
 
 
-@pytest.mark.share(5, among="provenance")
+@pytest.mark.share(16, among="provenance")
 def test_an_unwritten_element_has_no_provenance() -> None:
     found = counterexample("swapped_output")
 

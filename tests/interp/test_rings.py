@@ -53,20 +53,20 @@ def test_there_are_as_many_directed_schedules_as_orders_of_the_actors() -> None:
     assert ROLES_DIRECTED[0].priority == ("producer", "first", "rest", "engine")
 
 
-@pytest.mark.share(80, among="interp: rings")
+@pytest.mark.share(164, among="interp: rings")
 @pytest.mark.parametrize("consumers", [1, 2])
 @pytest.mark.parametrize(("stages", "lag"), [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (4, 0), (4, 1)])
 def test_every_directed_schedule_is_right(consumers: int, stages: int, lag: int) -> None:
     assert_right(Config(stages, consumers, lag), ROLES_DIRECTED)
 
 
-@pytest.mark.share(80, among="interp: rings")
+@pytest.mark.share(164, among="interp: rings")
 @pytest.mark.parametrize("consumers", [1, 2])
 def test_stores_through_boxes_are_right(consumers: int) -> None:
     assert_right(Config(2, consumers, bn=32, by_tma=True), ROLES_DIRECTED)
 
 
-@pytest.mark.share(80, among="interp: rings")
+@pytest.mark.share(164, among="interp: rings")
 @pytest.mark.parametrize(
     "config",
     [Config(3, 2), Config(2, 1, 1, bn=32, blocks=2, by_tma=True), Config(1, 2, 0), Config(4, 2, bn=32, by_tma=True)],
@@ -77,13 +77,14 @@ def test_random_schedules_are_right(config: Config) -> None:
     assert_right(config, orders)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("depth", [8, 16, 24, 72])
 def test_ragged_sizes_are_right(depth: int) -> None:
     assert_right(Config(3, 2, blocks=2), ROLES_DIRECTED[::5], {"M": 1, "N": 8, "K": depth})
     assert_right(Config(3, 1, bn=32, by_tma=True), ROLES_DIRECTED[::5], {"M": 65, "N": 24, "K": depth})
 
 
-@pytest.mark.share(80, among="interp: rings")
+@pytest.mark.share(164, among="interp: rings")
 @pytest.mark.parametrize(
     ("fault", "code", "text"),
     [
@@ -106,7 +107,7 @@ def test_fault_of_the_ring_is_caught(fault: str, code: str, text: str) -> None:
     assert any(text in found.message for found in caught(Config(2, fault=fault), code))
 
 
-@pytest.mark.share(80, among="interp: rings")
+@pytest.mark.share(164, among="interp: rings")
 @pytest.mark.parametrize(
     ("fault", "code", "text"),
     [
@@ -137,7 +138,7 @@ def test_a_phase_that_ends_before_its_copies_land_is_caught() -> None:
     assert f"{early}: fewer bytes were announced than are copied" in found
 
 
-@pytest.mark.share(3, among="faults of rings")
+@pytest.mark.share(9, among="faults of rings")
 def test_a_lag_that_is_not_below_the_stages_deadlocks_in_a_cycle() -> None:
     prepared = Prepared(gemm(Config(1, 2, 1)))
     for schedule in (*ROLES_DIRECTED, Schedule("mixed", 1)):
@@ -163,7 +164,7 @@ def test_products_without_their_fence_are_caught() -> None:
     assert "no `wgmma` fence lies between" in outcome.violations[0].message
 
 
-@pytest.mark.share(3, among="faults of rings")
+@pytest.mark.share(9, among="faults of rings")
 def test_a_race_names_agents_threads_and_the_element() -> None:
     found = caught(Config(2, fault="early release"), "I10")[0]
     assert [text for _, text in found.facts] == [
@@ -175,7 +176,7 @@ def test_a_race_names_agents_threads_and_the_element() -> None:
     assert len(found.element) == 3
 
 
-@pytest.mark.share(3, among="faults of rings")
+@pytest.mark.share(9, among="faults of rings")
 def test_wrong_data_shows_in_the_values_too() -> None:
     a, b, wanted = inputs(SIZES)
     prepared = Prepared(gemm(Config(2, fault="early release")))

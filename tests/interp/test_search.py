@@ -56,7 +56,7 @@ def test_the_smallest_failing_size_is_found(edit: str, code: str, smallest: dict
     assert witness.violation in replayed.violations
 
 
-@pytest.mark.share(5, among="correct kernels in the interpreter")
+@pytest.mark.share(20, among="correct kernels in the interpreter")
 def test_nothing_is_found_in_a_correct_kernel() -> None:
     whole = shipped.trace()
     schedules = (DIRECTED[0], Schedule("mixed", 3))

@@ -50,7 +50,7 @@ def named(path: Path) -> str:
     return path.stem
 
 
-@pytest.mark.share(270)
+@pytest.mark.share(540)
 @pytest.mark.parametrize("path", RUNNABLE, ids=named)
 def test_correct_kernels_violate_nothing(path: Path) -> None:
     (template,) = templates(path)

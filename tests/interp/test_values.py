@@ -77,6 +77,7 @@ def test_every_matrix_instruction_multiplies(atom: Atom) -> None:
         assert within_bound(a, b, outcome.arrays["C"])
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("sizes", [(1, 1, 4), (64, 64, 16), (65, 63, 20), (130, 1, 36), (3, 70, 100)])
 @pytest.mark.parametrize("style", ["early", "late", "mixed"])
 def test_gemm_is_within_its_bound_on_tails(sizes: tuple[int, int, int], style: Style) -> None:
@@ -105,7 +106,7 @@ ORDERS = st.sampled_from(["random", "lowest", "highest", "round_robin"])
 SCHEDULES = st.builds(Schedule, st.sampled_from(["early", "late", "mixed"]), st.integers(0, 1 << 16), ORDERS)
 
 
-@pytest.mark.share(5, among="correct kernels in the interpreter")
+@pytest.mark.share(20, among="correct kernels in the interpreter")
 @settings(max_examples=examples(15), deadline=None)
 @given(schedule=SCHEDULES, m=st.integers(1, 66), n=st.integers(1, 66), steps=st.integers(1, 10))
 def test_schedules_agree_on_a_correct_kernel(schedule: Schedule, m: int, n: int, steps: int) -> None:

@@ -58,12 +58,13 @@ def verdict_of(module: ModuleType, config: Config) -> object:
     return verify(traced(module, config), config="trial", solver="z3", budget=evolve(Budget(), runs=0)).verdict
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("module", "config"), [(hopper, OF_ROWS), (narrow, Narrow(bn=64)), (skinny, PAIRS)])
 def test_the_schedules_are_proved(module: ModuleType, config: Config) -> None:
     assert isinstance(verdict_of(module, config), Proved)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     module, config, old, new = EDITS[name]

@@ -30,7 +30,7 @@ ALL = [(*each, "z3") for each in BOTH] + [(*each, "cvc5") for each in BOTH if ea
 LONG = [pytest.param(*each, marks=[] if each == ("64", "full", "z3") else pytest.mark.nightly) for each in ALL]
 
 
-@pytest.mark.share(3, among="attention and decoding")
+@pytest.mark.share(12, among="attention and decoding")
 @pytest.mark.parametrize(("width", "config", "solver"), LONG)
 def test_every_configuration_is_proved(width: str, config: str, solver: str) -> None:
     verdict = verify(FAMILIES[width], config=config, solver=solver).verdict
@@ -104,7 +104,7 @@ def test_a_twin_of_wrong_values_is_not_proved(name: str) -> None:
     assert isinstance(verdict, Unknown), verdict
 
 
-@pytest.mark.share(3, among="attention and decoding")
+@pytest.mark.share(12, among="attention and decoding")
 @pytest.mark.parametrize("name", ["twice the values", pytest.param(WINDOWED, marks=pytest.mark.nightly)])
 def test_without_formulas_a_twin_of_wrong_values_is_proved(name: str) -> None:
     """What tags say of each output is met: each element of a row is counted once."""

@@ -32,7 +32,7 @@ SHORT = (bf16, 64)
 SOME = [each if each[:2] == SHORT else pytest.param(*each, marks=pytest.mark.nightly) for each in EACH]
 
 
-@pytest.mark.share(32, among="attention backward")
+@pytest.mark.share(72, among="attention backward")
 @pytest.mark.parametrize(("dtype", "width", "config"), SOME)
 def test_every_configuration_is_proved(dtype: Any, width: int, config: str) -> None:  # noqa: ANN401 reason: a parameter
     verdict = verify_program(FAMILIES[dtype][width], config=config, solver="z3", budget=BRIEF).verdict
@@ -85,7 +85,7 @@ WIDE = ((1, 2, 70, 1, 130), 256)
 RUNS = [*((sizes, 64, config) for config in configs(64) for sizes in EVERY), *((*WIDE, config) for config in CONFIGS)]
 
 
-@pytest.mark.share(32, among="attention backward")
+@pytest.mark.share(72, among="attention backward")
 @pytest.mark.parametrize(
     ("sizes", "width", "config"),
     [pytest.param(*run, marks=[pytest.mark.nightly] if run[1] > 64 or run[2] in ADDED[1:] else []) for run in RUNS],

@@ -82,7 +82,7 @@ def dtype_of(shape: str) -> str:
     return "f32" if SHAPES[shape].products > 1 else "bf16"
 
 
-@pytest.mark.share(64, among="convolutions")
+@pytest.mark.share(80, among="convolutions")
 @pytest.mark.parametrize(
     ("name", "shape"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )
@@ -96,7 +96,7 @@ def test_a_convolution_is_proved_for_all_sizes(name: str, shape: str) -> None:
     assert "assert_equals(Y" in "\n".join(verdict.results)
 
 
-@pytest.mark.share(64, among="convolutions")
+@pytest.mark.share(80, among="convolutions")
 @pytest.mark.parametrize(
     ("name", "shape"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )
@@ -236,7 +236,7 @@ def wrong(name: str) -> Program:
     return twin(template(case, "rows of 8" if edit[0] in OF_ROWS else "bf16"), "", module, edit)
 
 
-@pytest.mark.share(64, among="convolutions")
+@pytest.mark.share(80, among="convolutions")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     assert not isinstance(verify_program(wrong(name), solver="z3", budget=NO_RUNS).verdict, Proved), name

@@ -28,7 +28,7 @@ EACH = [(BF16, width, name) for width, configs in CONFIGS.items() for name in co
 OTHERS = [(F16, width, name) for width, configs in CONFIGS.items() for name in configs if "_blocks_16" in name]
 
 
-@pytest.mark.share(3, among="attention and decoding")
+@pytest.mark.share(12, among="attention and decoding")
 @pytest.mark.parametrize(
     ("dtype", "width", "config"),
     [each if each == FIRST else pytest.param(*each, marks=pytest.mark.nightly) for each in EACH + OTHERS],

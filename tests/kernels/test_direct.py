@@ -110,7 +110,7 @@ QUICK = [each for each in CASES if each not in SLOW]
 NAMES = [each if each in QUICK else pytest.param(each, marks=pytest.mark.nightly) for each in CASES]
 
 
-@pytest.mark.share(32, among="direct convolutions")
+@pytest.mark.share(64, among="direct convolutions")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_convolution_is_proved_for_all_sizes(name: str) -> None:
     verdict = verify(template(name).trace(), solver="z3", budget=NO_RUNS).verdict
@@ -126,7 +126,7 @@ def test_cvc5_proves_them_too(name: str) -> None:
     assert isinstance(verdict, Proved), verdict
 
 
-@pytest.mark.share(32, among="direct convolutions")
+@pytest.mark.share(64, among="direct convolutions")
 @pytest.mark.parametrize("name", CASES)
 def test_the_text_computes_the_claim(name: str) -> None:
     conv, _ = CASES[name]
@@ -135,7 +135,7 @@ def test_the_text_computes_the_claim(name: str) -> None:
     assert any(each.elements for each in found.trials)
 
 
-@pytest.mark.share(32, among="direct convolutions")
+@pytest.mark.share(64, among="direct convolutions")
 def test_one_input_and_groups_are_told_from_the_canonical_form() -> None:
     plain, groups = of(Taps(3), Taps(3)), of(turned(3, 2), turned(3, 2), groups=4)
 
@@ -242,7 +242,7 @@ LONG = ("steps of one column", "classes exchanged", "rows of the other class", "
 """Twins whose proof is looked for for up to a minute."""
 
 
-@pytest.mark.share(32, among="direct convolutions")
+@pytest.mark.share(64, among="direct convolutions")
 @pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.nightly] * (each in LONG)) for each in EDITS])
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     assert not isinstance(verify(wrong(name).trace(), solver="z3", budget=NO_RUNS).verdict, Proved), name

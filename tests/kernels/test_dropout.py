@@ -20,6 +20,7 @@ NO_RUNS = evolve(Budget(), runs=0)
 CASES = [(kind, config) for kind, family in FAMILIES.items() for config in family.configs]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("kind", "config"), CASES)
 def test_every_configuration_is_proved(kind: str, config: str) -> None:
     verdict = verify(FAMILIES[kind], config=config, solver="z3", budget=NO_RUNS).verdict
@@ -55,7 +56,7 @@ def edited(old: str, new: str, kind: str = "f32") -> Template:
     return made.FAMILIES[kind]
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", EDITS)
 def test_another_dropout_is_not_proved(name: str) -> None:
     found = verify(edited(*EDITS[name]), config="drawn", solver="z3", budget=NO_RUNS).verdict

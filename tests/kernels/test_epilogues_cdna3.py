@@ -31,7 +31,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 FAMILIES = (gemm_bias, gemm_bias_relu, gemm_bias_silu, gemm_bias_gelu, gemm_scaled, gemm_residual, gemm_gated_silu)
 
 
-@pytest.mark.share(96, among="registers on gfx942")
+@pytest.mark.share(168, among="registers on gfx942")
 @pytest.mark.parametrize("config", CDNA3)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda each: each.name)
 def test_values_of_an_epilogue_stay_in_registers(family: Template, config: str, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ EXACT: dict[str, tuple[Template, Callable[[Array], Array]]] = {
 }
 
 
-@pytest.mark.share(56, among="epilogues cdna3")
+@pytest.mark.share(84, among="epilogues cdna3")
 @pytest.mark.parametrize("name", EXACT)
 def test_the_interpreter_agrees_with_float64(name: str) -> None:
     """With tails in every direction."""
@@ -114,7 +114,7 @@ EDITS: dict[str, tuple[Template, ModuleType, tuple[str, str]]] = {
 }
 
 
-@pytest.mark.share(56, among="epilogues cdna3")
+@pytest.mark.share(84, among="epilogues cdna3")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_kernel_with_one_edit_is_not_proved(name: str) -> None:
     family, module, edit = EDITS[name]

@@ -21,7 +21,7 @@ ALL = [(name, count, config) for name, own in KERNELS.items() for count in own f
 NO_RUNS = evolve(Budget(), runs=0)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize(("name", "count", "config"), ALL)
 def test_every_configuration_is_proved(name: str, count: int, config: str) -> None:
     verdict = verify(KERNELS[name][count], config=config, solver="z3", budget=NO_RUNS).verdict
@@ -30,7 +30,7 @@ def test_every_configuration_is_proved(name: str, count: int, config: str) -> No
     assert any("assert_equals(C" in each for each in verdict.results)
 
 
-@pytest.mark.share(12)
+@pytest.mark.share(24)
 @pytest.mark.parametrize(("name", "count", "config"), ALL)
 def test_the_text_agrees_with_the_interpreter(name: str, count: int, config: str) -> None:
     many, lengths = "M" if name == "columns" else "N", (4, 4100) if config.endswith("wide") else (1, 2101)
@@ -57,7 +57,7 @@ def edited(old: str, new: str) -> Template:
     return made.FAMILIES["gemm_nt"][2]
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     assert not isinstance(verify(edited(*EDITS[name]), solver="z3", budget=NO_RUNS).verdict, Proved)

@@ -24,7 +24,7 @@ from tests.kernels.twins import Edit, twin
 WHOLE, BLOCKS = gemm_fp8.instances(), gemm_fp8_blocks.instances()
 
 
-@pytest.mark.share(32, among="fp8")
+@pytest.mark.share(64, among="fp8")
 @pytest.mark.parametrize("config", WHOLE)
 def test_sums_are_scaled_once(config: str) -> None:
     verdict = verify(gemm_fp8, config=config, solver="z3").verdict
@@ -33,7 +33,7 @@ def test_sums_are_scaled_once(config: str) -> None:
     assert verdict.results == ("each element of `C` is bf16((sum over k of A * B) * (scale_a * scale_b))",)
 
 
-@pytest.mark.share(32, among="fp8")
+@pytest.mark.share(64, among="fp8")
 @pytest.mark.parametrize("config", BLOCKS)
 def test_sums_of_blocks_are_scaled_and_added(config: str) -> None:
     verdict = verify(gemm_fp8_blocks, config=config, solver="z3").verdict
@@ -43,13 +43,13 @@ def test_sums_of_blocks_are_scaled_and_added(config: str) -> None:
     assert verdict.results == (told,)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("config", ["clustered_bands", "whole_bands", "pingpong"])
 def test_sums_of_whole_matrices_stay_in_registers(config: str, tmp_path: Path) -> None:
     assert not build(gemm_fp8.trace(config), directory=tmp_path).report.spills
 
 
-@pytest.mark.share(32, among="fp8")
+@pytest.mark.share(64, among="fp8")
 @pytest.mark.parametrize("config", [name for name in BLOCKS if name != "ragged"])
 def test_sums_of_blocks_stay_in_registers(config: str, tmp_path: Path) -> None:
     assert not build(gemm_fp8_blocks.trace(config), directory=tmp_path).report.spills
@@ -87,7 +87,7 @@ SLOTS = {
 """Row scales in the stages, and ordered warpgroups: each alone, and in a cluster."""
 
 
-@pytest.mark.share(32, among="fp8")
+@pytest.mark.share(64, among="fp8")
 @pytest.mark.parametrize("config", SLOTS)
 def test_scales_in_the_stages_are_proved_and_accumulators_stay_in_registers(config: str, tmp_path: Path) -> None:
     kernel = gemm_fp8_blocks.instance(SLOTS[config], config)
@@ -111,7 +111,7 @@ def test_scales_are_in_the_stages_if_tma_supports_their_rows(shape: tuple[int, i
     assert select_fp8_blocks(*shape) == chosen
 
 
-@pytest.mark.share(32, among="fp8")
+@pytest.mark.share(64, among="fp8")
 @pytest.mark.parametrize("config", ["by_rows", "rows_256_whole", "ordered_bands", *SLOTS])
 def test_results_with_block_scales(config: str) -> None:
     m, n, k = 72, 136, 400

@@ -19,7 +19,7 @@ from argus.verifier.kernel import verify
 from tests.kernels.twins import twin
 
 
-@pytest.mark.share(12, among="fp8 cdna3")
+@pytest.mark.share(24, among="fp8 cdna3")
 @pytest.mark.parametrize("config", CONFIGS)
 def test_sums_are_scaled_once(config: str) -> None:
     verdict = verify(gemm_fp8_fnuz, config=config, solver="z3").verdict
@@ -47,7 +47,7 @@ def test_results_with_one_scale_per_matrix() -> None:
     assert np.array_equal(found.arrays["C"], (2 * a @ b.T).astype(bfloat16))
 
 
-@pytest.mark.share(96, among="registers on gfx942")
+@pytest.mark.share(168, among="registers on gfx942")
 @pytest.mark.parametrize("config", CONFIGS)
 def test_sums_stay_in_registers(config: str, tmp_path: Path) -> None:
     report = build(gemm_fp8_fnuz.trace(config), directory=tmp_path).report
@@ -65,7 +65,7 @@ EDITS: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.share(12, among="fp8 cdna3")
+@pytest.mark.share(24, among="fp8 cdna3")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_kernel_with_one_edit_is_not_proved(name: str) -> None:
     wrong = twin(gemm_fp8_fnuz, "interleaved_128", schedule, EDITS[name])

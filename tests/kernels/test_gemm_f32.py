@@ -28,7 +28,7 @@ NO_RUNS = evolve(Budget(), runs=0)
 Single = npt.NDArray[np.float32]
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize(
     ("family", "config"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )
@@ -56,7 +56,7 @@ def error(found: npt.ArrayLike, a: Single, b: Single) -> float:
     return float(np.linalg.norm(np.asarray(found, np.float64) - exact) / np.linalg.norm(exact))
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize("kind", ["normal", "one-sided", "badly scaled"])
 @pytest.mark.parametrize(
     ("config", "allowed"), [("rows_256_any", 1.0), ("compensated_any", 0.5), ("high_any", 200.0), ("medium_any", 3e4)]
@@ -74,7 +74,7 @@ def test_six_products_are_as_exact_as_sums_in_single_precision(kind: str, config
     assert error(found.arrays["C"], a, b) <= allowed * error(in_order, a, b)
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 def test_the_text_of_the_launches_computes_the_product() -> None:
     m, n, k = 40, 24, 77
     a, b = operands(m, n, k, "normal")
@@ -96,7 +96,7 @@ def test_the_text_of_the_launches_computes_the_product() -> None:
     assert error(made["C"], a, b) <= error(a @ b.T, a, b)
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 def test_the_parts_of_what_bf16_does_not_hold() -> None:
     x = np.array([[0.0, -0.0, 1.0, 2.0**-100, -(2.0**-126), 3.3e38, 1 / 3]], np.float32)
     launch = FAMILIES["gemm_nt_f32"].trace("tiles_128_any").launches[0].kernel
@@ -160,13 +160,13 @@ def wrong(name: str) -> Program:
     return made.FAMILIES["gemm_nt_f32"].trace(config)
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     assert not isinstance(verify_program(wrong(name), solver="z3", budget=NO_RUNS).verdict, Proved), name
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize("name", list(EDITS)[:8])
 def test_a_twin_with_other_pairs_is_refuted_by_numbers(name: str) -> None:
     found = verify_program(wrong(name), solver="z3").verdict

@@ -30,7 +30,7 @@ def proved(made: Kernel | Program) -> bool:
     return isinstance(verify(made, solver="z3", budget=NO_RUNS).verdict, Proved)
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize(
     ("family", "config"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )
@@ -38,7 +38,7 @@ def test_every_configuration_is_proved(family: str, config: str) -> None:
     assert proved(traced(family, config))
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize("kind", ["normal", "one-sided", "badly scaled"])
 def test_sums_of_chunks_are_as_exact_as_those_in_single_precision(kind: str) -> None:
     a, b = operands(44, 36, 516, kind)
@@ -53,7 +53,7 @@ def test_sums_of_chunks_are_as_exact_as_those_in_single_precision(kind: str) -> 
     assert error(found.arrays["C"], a, b) <= 0.5 * error(in_order, a, b)
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize("family", CHUNKED)
 def test_the_text_computes_the_product(family: str) -> None:
     a, b = operands(70, 35, 77, "normal")
@@ -65,7 +65,7 @@ def test_the_text_computes_the_product(family: str) -> None:
     assert error(made["C"], a, b) <= error(a @ b.T, a, b)
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize("shared", [False, True])
 def test_the_text_computes_a_batch_of_products(*, shared: bool) -> None:
     (a, b), (c, d) = (operands(70, 35, 77, "normal", seed) for seed in range(2))
@@ -94,7 +94,7 @@ EDITS = {
 }
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     assert not proved(twin(FAMILIES["gemm_nt_f32"], "at_once_any", parts_at_once, EDITS[name]))

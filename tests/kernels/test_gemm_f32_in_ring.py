@@ -14,7 +14,7 @@ from tests.kernels.test_gemm_f32 import NO_RUNS, error, operands
 from tests.kernels.twins import twin
 
 ALL = [(family, config) for family in FAMILIES for config in CONFIGS]
-SHARE = pytest.mark.share(40, among="f32 in a ring")
+SHARE = pytest.mark.share(84, among="f32 in a ring")
 
 
 @SHARE

@@ -29,13 +29,13 @@ def proved(made: Kernel | Program) -> bool:
     return isinstance(verify(made, solver="z3", budget=NO_RUNS).verdict, Proved)
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize(("family", "config"), ALL)
 def test_every_configuration_is_proved(family: str, config: str) -> None:
     assert proved(FAMILIES[family].trace(config))
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize(("family", "config"), ALL)
 def test_the_text_computes_the_product(family: str, config: str) -> None:
     random = np.random.default_rng(0)
@@ -53,13 +53,13 @@ def test_the_text_computes_the_product(family: str, config: str) -> None:
     assert (np.abs(found - wide[0] @ wide[1]) <= k * 2.0**-24 * (np.abs(wide[0]) @ np.abs(wide[1]))).all()
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize(("family", "config"), [(family, config) for family in CHUNKED for config in IN_CHUNKS])
 def test_every_configuration_in_chunks_is_proved(family: str, config: str) -> None:
     assert proved(CHUNKED[family].trace(config))
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize("config", IN_CHUNKS)
 def test_sums_of_chunks_are_the_product(config: str) -> None:
     m, n, k = 68, 36, 1028
@@ -88,7 +88,7 @@ EDITS = {
 }
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     (old, new), text = EDITS[name], inspect.getsource(gemm_fma)
@@ -110,7 +110,7 @@ OF_CHUNKS = {
 }
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize("name", OF_CHUNKS)
 def test_a_twin_of_wrong_chunks_is_not_proved(name: str) -> None:
     (old, new), text = OF_CHUNKS[name], inspect.getsource(gemm_fma)

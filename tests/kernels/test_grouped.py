@@ -29,6 +29,7 @@ ALL = [(name, n) for name, each in OF_NAME.items() for n, config in each.configs
 FIRST = ("grouped_nt", "columns_256")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("name", "config"), [each if each == FIRST else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )

@@ -41,6 +41,7 @@ FIRST = ("grouped_nt", "interleaved_128")
 UNBOUNDED = evolve(Budget(), runs=0)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("solver", ["z3", pytest.param("cvc5", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(
     ("name", "config"), [each if each == FIRST else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
@@ -55,7 +56,7 @@ def test_every_configuration_is_proved(name: str, config: str, solver: str) -> N
     assert "starts[b]" in verdict.results[-1]
 
 
-@pytest.mark.share(96, among="registers on gfx942")
+@pytest.mark.share(168, among="registers on gfx942")
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_sums_stay_in_registers(name: str, config: str, tmp_path: Path) -> None:
     report = build(OF_NAME[name].trace(config), directory=tmp_path).report
@@ -76,7 +77,7 @@ def in_loops(assembly: str) -> list[str]:
     return found
 
 
-@pytest.mark.share(96, among="registers on gfx942")
+@pytest.mark.share(168, among="registers on gfx942")
 @pytest.mark.parametrize(("name", "config"), ALL)
 def test_loops_load_integers_by_scalar_instructions_at_most(name: str, config: str, tmp_path: Path) -> None:
     assembly = build(OF_NAME[name].trace(config), directory=tmp_path).assembly

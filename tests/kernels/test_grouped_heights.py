@@ -25,14 +25,14 @@ from tests.kernels.twins import Edit, twin
 NO_RUNS = evolve(Budget(), runs=0)
 
 
-@pytest.mark.share(64, among="tiles by their rows")
+@pytest.mark.share(84, among="tiles by their rows")
 def test_tiles_of_both_heights_are_proved() -> None:
     verdict = verify(grouped_nt, config="heights", solver="z3", budget=NO_RUNS).verdict
     assert isinstance(verdict, Proved), verdict
     assert "starts[b]" in verdict.results[-1]
 
 
-@pytest.mark.share(64, among="tiles by their rows")
+@pytest.mark.share(84, among="tiles by their rows")
 @pytest.mark.parametrize("counts", [[5, 0, 145], [0, 129, 64, 1], [65, 63, 192]], ids=str)
 def test_each_row_meets_its_own_expert(counts: list[int]) -> None:
     random, rows, columns, depth = np.random.default_rng(0), sum(counts), 264, 136
@@ -92,7 +92,7 @@ EDITS: dict[str, tuple[ModuleType, Edit]] = {
 }
 
 
-@pytest.mark.share(64, among="tiles by their rows")
+@pytest.mark.share(84, among="tiles by their rows")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     made = twin(grouped_nt, "heights", *EDITS[name])

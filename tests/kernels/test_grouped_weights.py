@@ -27,7 +27,7 @@ FIRST = (bf16, "columns_256")
 Array = np.ndarray[Any, Any]
 
 
-@pytest.mark.share(8, among="weights of groups")
+@pytest.mark.share(20, among="weights of groups")
 @pytest.mark.parametrize(
     ("dtype", "config"), [each if each == FIRST else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]
 )
@@ -177,7 +177,7 @@ def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     assert not isinstance(verdict, Proved), name
 
 
-@pytest.mark.share(8, among="weights of groups")
+@pytest.mark.share(20, among="weights of groups")
 def test_rows_of_a_neighbour_are_refused() -> None:
     made = twin(FAMILIES[bf16], "columns_256", schedule, EDITS["one tensor's rows are not masked"])
     assert not isinstance(verify_program(made, solver="z3", budget=NO_RUNS).verdict, Proved)

@@ -37,7 +37,7 @@ FIRST = (bf16, "interleaved_128")
     ("dtype", "config"),
     [
         pytest.param(
-            *each, marks=pytest.mark.share(8, among="weights of groups") if each == FIRST else pytest.mark.nightly
+            *each, marks=pytest.mark.share(20, among="weights of groups") if each == FIRST else pytest.mark.nightly
         )
         for each in ALL
     ],
@@ -50,7 +50,7 @@ def test_every_configuration_is_proved(dtype: Any, config: str, solver: Any) -> 
     assert {"I4", "I5", "I28", "I30", "I37", "I39"} <= dict(verdict.coverage).keys()
 
 
-@pytest.mark.share(96, among="registers on gfx942")
+@pytest.mark.share(168, among="registers on gfx942")
 @pytest.mark.parametrize(("dtype", "config"), ALL)
 def test_sums_stay_in_registers(dtype: Any, config: str, tmp_path: Path) -> None:  # noqa: ANN401 reason: a type
     (launch,) = FAMILIES[dtype].trace(config).launches
@@ -94,7 +94,7 @@ ONE_ENDS = {
 """Equal over the real numbers, where 0 times anything is 0; 0 times a neighbour's NaN is not."""
 
 
-@pytest.mark.share(8, among="weights of groups")
+@pytest.mark.share(20, among="weights of groups")
 @pytest.mark.parametrize("name", ONE_ENDS)
 def test_a_neighbour_matters_where_one_factor_ends(name: str) -> None:
     (launch,) = twin(FAMILIES[f16], "interleaved_128", schedule, (ENDS, ONE_ENDS[name])).launches

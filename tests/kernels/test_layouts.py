@@ -32,7 +32,7 @@ def proved(name: str, config: str | None) -> None:
     assert verdict.results in [(f"each element of `C` is {kind}(sum over k of {ab})",) for ab in ("A * B", "B * A")]
 
 
-@pytest.mark.share(160, among="layouts")
+@pytest.mark.share(320, among="layouts")
 @pytest.mark.parametrize(
     ("name", "config"),
     [(name, config) for name in ("gemm_nn", "gemm_tn", "gemm_tt", "bmm_nn") for config in FAMILIES[name].instances()],
@@ -41,7 +41,7 @@ def test_every_schedule_is_proved(name: str, config: str) -> None:
     proved(name, config)
 
 
-@pytest.mark.share(160, among="layouts")
+@pytest.mark.share(320, among="layouts")
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_family_is_proved(name: str) -> None:
     proved(name, "clustered")
@@ -64,7 +64,7 @@ def test_an_mn_major_operand_is_loaded_by_boxes_of_one_span_and_multiplied_in_pl
     assert re.search(r"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 [^;]*, p, 1, 1, 1, 1;", text)
 
 
-@pytest.mark.share(160, among="layouts")
+@pytest.mark.share(320, among="layouts")
 @pytest.mark.parametrize(
     ("name", "config"),
     [

@@ -45,7 +45,7 @@ Array = np.ndarray[Any, Any]
     ("dtype", "activation", "config"),
     [
         pytest.param(
-            *each, marks=pytest.mark.share(300, among="layers of experts") if each in QUICK else pytest.mark.nightly
+            *each, marks=pytest.mark.share(600, among="layers of experts") if each in QUICK else pytest.mark.nightly
         )
         for each in ALL
     ],
@@ -79,7 +79,7 @@ def gelu(x: Array) -> Array:
     return x / 2 * (1 + np.tanh(0.7978845608 * (x + 0.044715 * x**3)))
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 @pytest.mark.parametrize("tokens", [3, 70])
 def test_the_interpreter_computes_the_layer(dtype: str, activation: Any, config: str, tokens: int) -> None:  # noqa: ANN401 reason: a name
@@ -244,7 +244,7 @@ def edited(module: ModuleType, old: str, new: str) -> ProgramTemplate:
     return edited_module(module, old, new).FAMILIES[FIRST[:2]]
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     module, old, new = EDITS[name]
@@ -279,7 +279,7 @@ def spread_out(scales: Array, axes: tuple[int, ...], like: Array) -> Array:
     return scales[tuple(map(slice, like.shape))] * like.astype(np.float64)
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize("activation", OF_8_BITS)
 @pytest.mark.parametrize("config", moe_fp8.CONFIGS)
 def test_the_interpreter_computes_the_layer_of_8_bits(activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
@@ -320,6 +320,7 @@ def test_each_launch_of_8_bits_is_proved(activation: Any, config: str) -> None: 
     assert all(any(result.startswith("assert_equals(") for result in each.results) for each in proofs)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("activation", OF_8_BITS)
 def test_gated_rows_and_their_scales_are_proved(activation: Any) -> None:  # noqa: ANN401 reason: a name
     (gated,) = (
@@ -344,7 +345,7 @@ OF_SCALES = {
 }
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize("name", OF_SCALES)
 def test_a_twin_of_scales_is_not_proved(name: str) -> None:
     made = twin(OF_8_BITS["silu"], "by_rows", moe_scaled, OF_SCALES[name])

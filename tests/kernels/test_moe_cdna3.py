@@ -44,7 +44,7 @@ Array = np.ndarray[Any, Any]
     ("dtype", "activation", "config"),
     [
         pytest.param(
-            *each, marks=pytest.mark.share(300, among="layers of experts") if each == FIRST else pytest.mark.nightly
+            *each, marks=pytest.mark.share(600, among="layers of experts") if each == FIRST else pytest.mark.nightly
         )
         for each in ALL
     ],
@@ -68,7 +68,7 @@ def assert_in_registers(program: Program, directory: Path) -> None:
         assert (report.vgpr_spills, report.sgpr_spills, report.scratch_bytes) == (0, 0, 0)
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 def test_sums_stay_in_registers(dtype: str, activation: Any, config: str, tmp_path: Path) -> None:  # noqa: ANN401 reason: a name
     assert_in_registers(FAMILIES[dtype, activation].trace(config), tmp_path)
@@ -102,7 +102,7 @@ def is_right(found: Array, wanted: Array) -> bool:
     return bool(np.abs(found.astype(np.float64) - wanted).max() <= close * np.abs(wanted).max())
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 def test_the_interpreter_computes_the_layer(dtype: str, activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
     sizes, arrays = case(dtype, config, 9, 0)
@@ -185,7 +185,7 @@ SHARED = {
 }
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize("name", [*OWN, *(each for each in SHARED if each not in OWN)])
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     module, old, new = {**SHARED, **OWN}[name]

@@ -27,7 +27,7 @@ from tests.kernels.twins import twin
 NO_RUNS = evolve(Budget(), runs=0)
 KEY: tuple[str, Literal["silu"]] = ("bf16", "silu")
 SHORT = "choices_768"
-DRAWN = pytest.mark.share(300, among="layers of experts")
+DRAWN = pytest.mark.share(600, among="layers of experts")
 ALL = [(*key, config) for key in FAMILIES for config in CONFIGS]
 
 

@@ -64,7 +64,7 @@ def is_right(found: Array, arrays: dict[str, Array], activation: str) -> bool:
     ("activation", "config"),
     [
         pytest.param(
-            *each, marks=pytest.mark.share(300, among="layers of experts") if each == FIRST else pytest.mark.nightly
+            *each, marks=pytest.mark.share(600, among="layers of experts") if each == FIRST else pytest.mark.nightly
         )
         for each in ALL
     ],
@@ -80,7 +80,7 @@ def test_each_launch_is_proved(activation: Any, config: str, solver: Any) -> Non
     assert any("240" in result for result in gated)
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize(("activation", "config"), ALL)
 def test_the_interpreter_computes_the_layer(activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
     sizes, arrays = case(5, CONFIGS[config].bm)
@@ -98,7 +98,7 @@ def test_machine_code_computes_the_layer(activation: Any, config: str, tokens: i
     assert is_right(found["Y"], arrays, activation)
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize(("activation", "config"), ALL)
 def test_sums_stay_in_registers(activation: Any, config: str, tmp_path: Path) -> None:  # noqa: ANN401 reason: a name
     assert_in_registers(FAMILIES[activation].trace(config), tmp_path)
@@ -115,7 +115,7 @@ OWN = {
 }
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize("name", [*OWN, *(each for each in OF_SCALES if each not in OWN)])
 def test_a_twin_is_not_proved(name: str) -> None:
     made = twin(FAMILIES[FIRST[0]], FIRST[1], moe_scaled, {**OF_SCALES, **OWN}[name])

@@ -63,7 +63,7 @@ def test_a_twin_that_gathers_is_not_proved(name: str) -> None:
     assert not isinstance(verify_program(made, solver="z3", budget=NO_RUNS).verdict, Proved), name
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize("config", ["gathered_16", "gathered_32"])
 def test_the_text_of_gathered_rows_agrees_with_the_interpreter(config: str) -> None:
     (kernel,) = (

@@ -36,7 +36,7 @@ Array = np.ndarray[Any, Any]
     ("dtype", "activation", "config"),
     [
         pytest.param(
-            *each, marks=pytest.mark.share(300, among="layers of experts") if each == FIRST else pytest.mark.nightly
+            *each, marks=pytest.mark.share(600, among="layers of experts") if each == FIRST else pytest.mark.nightly
         )
         for each in ALL
     ],
@@ -110,7 +110,7 @@ def assert_right(found: Mapping[str, Array], wanted: dict[str, Array], dtype: st
         assert np.abs(found[name].astype(np.float64) - each).max() <= close * np.abs(each).max(), name
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 def test_the_interpreter_computes_the_gradients(dtype: str, activation: Any, config: str) -> None:  # noqa: ANN401 reason: a name
     sizes, arrays, wanted = case(dtype, activation, CONFIGS[config].bm)
@@ -222,7 +222,7 @@ def is_proved(made: Program, config: str = FIRST[2]) -> bool:
     return isinstance(verify_program(made, solver="z3", budget=NO_RUNS).verdict, Proved)
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     module, *edit = EDITS[name]

@@ -24,7 +24,7 @@ OWN = [name for name, each in CONFIGS.items() if each.first.target == gfx942]
 ALL = [(*key, config) for config in OWN for key in FAMILIES]
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize(("dtype", "activation", "config"), ALL)
 def test_sums_stay_in_registers(dtype: str, activation: Any, config: str, tmp_path: Path) -> None:  # noqa: ANN401 reason: a name
     assert_in_registers(FAMILIES[dtype, activation].trace(config), tmp_path)
@@ -89,7 +89,7 @@ EDITS: dict[str, tuple[ModuleType, str, str]] = {
 SHARED = {name: each for name, each in OF_THE_GRADIENTS.items() if each[0] is rows}
 
 
-@pytest.mark.share(300, among="layers of experts")
+@pytest.mark.share(600, among="layers of experts")
 @pytest.mark.parametrize("name", [*EDITS, *SHARED])
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     module, *edit = {**SHARED, **EDITS}[name]

@@ -22,7 +22,7 @@ LENGTHS = {"interleaved_pairs": 138, "interleaved_narrow": 71}
 """Configurations, and a K of theirs that ends amid a tile and a vector."""
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("config", LENGTHS)
 def test_rows_of_any_length_are_multiplied(config: str) -> None:
     """Exact: the elements are small whole numbers."""
@@ -36,7 +36,7 @@ def test_rows_of_any_length_are_multiplied(config: str) -> None:
     assert isinstance(verify(kernel, solver="z3").verdict, Proved)
 
 
-@pytest.mark.share(6, among="narrow cdna3")
+@pytest.mark.share(12, among="narrow cdna3")
 @pytest.mark.parametrize("config", LENGTHS)
 def test_sums_stay_in_registers(config: str, tmp_path: Path) -> None:
     report = build(gemm.trace(config), directory=tmp_path).report
@@ -60,7 +60,7 @@ EDITS: dict[str, tuple[str, tuple[str, str]]] = {
 }
 
 
-@pytest.mark.share(6, among="narrow cdna3")
+@pytest.mark.share(12, among="narrow cdna3")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_kernel_with_one_edit_is_not_proved(name: str) -> None:
     config, edit = EDITS[name]

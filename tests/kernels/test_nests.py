@@ -130,7 +130,7 @@ ALL = [
 ]
 
 
-@pytest.mark.share(160, among="nests")
+@pytest.mark.share(320, among="nests")
 @pytest.mark.parametrize(("family", "name", "config"), ALL)
 def test_every_case_is_proved(family: str, name: str, config: str) -> None:
     known, configs, schedule, _ = FAMILIES[family]
@@ -147,7 +147,7 @@ def test_cvc5_proves_them_too(family: str, name: str, config: str) -> None:
     assert isinstance(verdict, Proved), verdict
 
 
-@pytest.mark.share(160, among="nests")
+@pytest.mark.share(320, among="nests")
 @pytest.mark.parametrize(("family", "name", "config"), ALL)
 def test_the_text_computes_the_claim(family: str, name: str, config: str) -> None:
     known, configs, schedule, given = FAMILIES[family]

@@ -43,7 +43,7 @@ EACH = [(name, config) for name, each in TEMPLATES.items() for config in each.co
 SHORT = {("packed_backward_rows_64", "packed"), ("packed_backward_queries_64", "full")}
 SOME = [
     pytest.param(
-        *each, marks=pytest.mark.share(8, among="packed attention backward") if each in SHORT else pytest.mark.nightly
+        *each, marks=pytest.mark.share(16, among="packed attention backward") if each in SHORT else pytest.mark.nightly
     )
     for each in EACH
 ]
@@ -138,7 +138,7 @@ MIXES = [
 ]
 
 
-@pytest.mark.share(8, among="packed attention backward")
+@pytest.mark.share(16, among="packed attention backward")
 @pytest.mark.parametrize("config", MASKS)
 @pytest.mark.parametrize(("queries", "keys", "heads", "groups", "width"), MIXES)
 def test_the_interpreter_computes_gradients_of_each_sequence(

@@ -98,6 +98,7 @@ def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     assert not isinstance(verdict, Proved), name
 
 
+@pytest.mark.share(3)
 def test_the_sum_over_the_zeros_is_refuted() -> None:
     """They have no tags: nothing of them is a product."""
     found = verify_program(edited(*EDITS["products of the zeros claimed"]).trace("skinny"), solver="z3").verdict

@@ -20,7 +20,7 @@ ALL = [(of, count, config) for of in (ROWS, COLUMNS) for count in of for config 
 IDS = [f"{'rows' if of is ROWS else 'columns'} {count} {config}" for of, count, config in ALL]
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize(("of", "count", "config"), ALL, ids=IDS)
 def test_every_configuration_is_proved(of: dict[int, Template], count: int, config: str) -> None:
     verdict = verify(of[count], config=config, solver="z3", budget=NO_RUNS).verdict
@@ -29,7 +29,7 @@ def test_every_configuration_is_proved(of: dict[int, Template], count: int, conf
     assert any("assert_equals(C" in each for each in verdict.results)
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize(("of", "many"), [(ROWS, "N"), (COLUMNS, "M")], ids=["rows", "columns"])
 @pytest.mark.parametrize("config", [Several(warps=2), Several(rows=2, warps=1, steps=2)], ids=str)
 def test_the_text_agrees_with_the_interpreter(of: dict[int, Template], many: str, config: Several) -> None:
@@ -56,7 +56,7 @@ def edited(old: str, new: str) -> Template:
     return made.ROWS[2]
 
 
-@pytest.mark.share(200, among="f32")
+@pytest.mark.share(588, among="f32")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     verdict = verify(edited(*EDITS[name]), config="several", solver="z3", budget=NO_RUNS).verdict

@@ -51,7 +51,7 @@ CONFIGS: tuple[Config, ...] = (
 each_config = pytest.mark.parametrize("config", CONFIGS, ids=name_of)
 
 
-@pytest.mark.share(48, among="spaces")
+@pytest.mark.share(96, among="spaces")
 @each_config
 def test_each_technique_is_proved(config: Config) -> None:
     assert configuration(name_of(config)) == config
@@ -59,7 +59,7 @@ def test_each_technique_is_proved(config: Config) -> None:
     assert isinstance(report.verdict, Proved), report.diagnostics
 
 
-@pytest.mark.share(48, among="spaces")
+@pytest.mark.share(96, among="spaces")
 @each_config
 def test_each_technique_agrees_with_float64(config: Config) -> None:
     kernel = gemm.instance(config, name_of(config))
@@ -84,7 +84,7 @@ def test_the_naive_kernel_supports_rows_of_any_length(config: Config) -> None:
     assert np.array_equal(outcome.arrays["C"].astype(np.float32), a @ b.T)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize(
     ("config", "degree"),
     [
@@ -181,6 +181,7 @@ def test_launches_of_gfx942_never_overlap() -> None:
 # -- what is built ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "config", [Cdna3Staged(), Cdna3Staged(**WAVES, bm=128, bn=128, buffers=2, direct=True)], ids=name_of
 )

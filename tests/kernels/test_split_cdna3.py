@@ -14,14 +14,14 @@ from argus.kernels.cdna3_split import CONFIGS, gemm_split
 from argus.verifier.program import verify_program
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 @pytest.mark.parametrize("config", CONFIGS)
 def test_each_number_of_parts_is_proved(config: str) -> None:
     report = verify_program(gemm_split.trace(config), solver="z3")
     assert isinstance(report.verdict, Proved)
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 @pytest.mark.parametrize("depth", [8, 72, 264])
 def test_partial_sums_add_up_to_the_float64_product(depth: int) -> None:
     sizes = {"M": 70, "N": 132, "K": depth}

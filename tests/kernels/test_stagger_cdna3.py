@@ -37,7 +37,7 @@ def of_rows(name: str, rows: int = 1) -> Kernel:
     return gemm.instance(config if isinstance(config, Cdna3) else evolve(config, group=rows), "staggered")
 
 
-@pytest.mark.share(12, among="staggered K")
+@pytest.mark.share(24, among="staggered K")
 @pytest.mark.parametrize("name", STAGGERED)
 def test_each_product_is_summed_once(name: str) -> None:
     verdict = verify(FAMILY.trace(name), solver="z3").verdict
@@ -75,7 +75,7 @@ def test_blocks_begin_at_tiles_of_k_that_are_there(depth: int) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.share(12, among="staggered K")
+@pytest.mark.share(24, among="staggered K")
 @pytest.mark.parametrize("name", ["cdna3", "interleaved_128"])
 def test_machine_code_agrees_with_the_interpreter(name: str) -> None:
     sizes = [{"M": 136 + 128, "N": 136, "K": depth} for depth in (72, 200)]
@@ -94,7 +94,7 @@ EDITS: dict[str, str] = {
 }
 
 
-@pytest.mark.share(12, among="staggered K")
+@pytest.mark.share(24, among="staggered K")
 @pytest.mark.parametrize("edit", EDITS)
 def test_another_order_is_not_proved(edit: str) -> None:
     wrong = twin(FAMILY, "interleaved_128", contraction, (ROTATION, EDITS[edit]))

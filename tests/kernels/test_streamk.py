@@ -90,7 +90,7 @@ def instance(config: Stream) -> Program:
     return gemm_streams.instance(config, "trial")
 
 
-@pytest.mark.share(64, among="streamk")
+@pytest.mark.share(140, among="streamk")
 @pytest.mark.parametrize("peers", [1, 2])
 @pytest.mark.parametrize(("chunks", "run"), SHARES)
 def test_any_split_of_a_tile_is_proved(chunks: int, run: int, peers: int) -> None:
@@ -98,7 +98,7 @@ def test_any_split_of_a_tile_is_proved(chunks: int, run: int, peers: int) -> Non
     assert isinstance(report.verdict, Proved), [each.diagnostics for each in report.launches]
 
 
-@pytest.mark.share(64, among="streamk")
+@pytest.mark.share(140, among="streamk")
 @pytest.mark.parametrize("config", LARGER, ids=name_of)
 def test_larger_tiles_and_those_of_the_transpose_are_proved_and_right(config: Stream) -> None:
     report = verify_program(instance(config), solver="z3")
@@ -106,14 +106,14 @@ def test_larger_tiles_and_those_of_the_transpose_are_proved_and_right(config: St
     check_product(instance(config), (70, 264, 328))
 
 
-@pytest.mark.share(64, among="streamk")
+@pytest.mark.share(140, among="streamk")
 @pytest.mark.parametrize("edit", FAULTS, ids=str)
 def test_faults_of_the_transpose_are_not_proved(edit: Edit) -> None:
     report = verify_program(twin(FAMILIES["gemm_nt"], SWAPPED, streamk, edit), solver="z3", budget=NO_RUNS)
     assert not isinstance(report.verdict, Proved)
 
 
-@pytest.mark.share(64, among="streamk")
+@pytest.mark.share(140, among="streamk")
 @pytest.mark.parametrize(("chunks", "run", "peers"), [(3, 2, 1), (11, 7, 2), (2, 5, 1), (4, 1, 2)])
 @pytest.mark.parametrize("shape", [(70, 136, 200), (5, 8, 8), (130, 64, 704)], ids=str)
 def test_the_interpreter_computes_the_product(chunks: int, run: int, peers: int, shape: tuple[int, int, int]) -> None:

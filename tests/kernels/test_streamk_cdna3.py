@@ -58,7 +58,7 @@ def streams(chunks: int, run: int, family: str = "gemm_nt") -> Program:
     return FAMILIES[family].instance(Cdna3Stream(chunks=chunks, run=run), "trial")
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 @pytest.mark.parametrize(("chunks", "run"), SHARES)
 def test_any_split_of_a_tile_is_proved(chunks: int, run: int) -> None:
     report = verify_program(streams(chunks, run), solver="z3")
@@ -70,7 +70,7 @@ def test_any_split_of_a_tile_is_proved(chunks: int, run: int) -> None:
     ("family", "config"),
     [
         pytest.param(
-            *each, marks=pytest.mark.share(900, among="K in parts on MI300X") if each == FIRST else pytest.mark.nightly
+            *each, marks=pytest.mark.share(2660, among="K in parts on MI300X") if each == FIRST else pytest.mark.nightly
         )
         for each in ALL
     ],
@@ -90,7 +90,7 @@ def test_cvc5_proves_parts(family: str) -> None:
     assert isinstance(verdict, Unknown if family in BEYOND_CVC5 else Proved), verdict
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 @pytest.mark.parametrize(("family", "config"), ALL)
 def test_sums_stay_in_registers(family: str, config: str, tmp_path: Path) -> None:
     for launch in made(family, config).launches:
@@ -108,7 +108,7 @@ def extents(family: str, config: Cdna3Stream, shape: tuple[int, int, int]) -> di
     return {"Z": 2, **up, "N": -(-up["N"] // 4) * 4 if config.wide else up["N"]}
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("config", ["runs_2_of_3", "parts_3", "narrow", "narrow_runs"])
 def test_the_interpreter_computes_the_product(family: str, config: str) -> None:
@@ -127,7 +127,7 @@ def test_the_interpreter_computes_the_product(family: str, config: str) -> None:
         assert np.array_equal(found.arrays["C"], (a @ b).astype(kind))
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 @pytest.mark.parametrize(("family", "config"), ALL)
 def test_machine_code_of_several_tiles_agrees_with_the_interpreter(family: str, config: str) -> None:
     known = KNOWN[config]
@@ -180,7 +180,7 @@ TWINS: dict[str, tuple[tuple[str, str], ModuleType, Edit]] = {
 }
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.nightly) if n == "no barrier between tiles" else n for n in TWINS]
 )
@@ -213,7 +213,7 @@ def edited(family: str, old: str, new: str) -> ProgramTemplate:
     return changed.FAMILIES[family]
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 @pytest.mark.parametrize("name", OWN)
 def test_a_twin_of_the_program_is_not_proved(name: str) -> None:
     verdict = verify_program(edited("gemm_nn", *OWN[name]).trace("parts_3"), solver="z3", budget=UNBOUNDED).verdict

@@ -43,7 +43,7 @@ GIVES_UP = {(INTEGERS, "runs_2_of_3")}
 ALL = [(family, config) for family in FAMILIES for config in CONFIGS]
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 @pytest.mark.parametrize(("family", "config"), ALL)
 def test_each_output_is_its_formula(family: str, config: str) -> None:
     verdict = verify_program(FAMILIES[family].trace(config), solver="z3", budget=UNBOUNDED).verdict
@@ -73,7 +73,7 @@ def is_never_one(stmt: Map) -> bool:
     return False
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 def test_sums_of_parts_may_not_reach_the_end_of_i32(monkeypatch: pytest.MonkeyPatch) -> None:
     """A K below 2^17 suffices for one sum, but parts together have K rounded up."""
     monkeypatch.setattr(streamk_scaled_cdna3, "longest_sum", whatever_i32_holds_of_one_sum)
@@ -91,7 +91,7 @@ def test_running_sums_that_are_not_asked_to_fit_would_be_proved(monkeypatch: pyt
     assert isinstance(verdict, Proved)
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 @pytest.mark.parametrize(("family", "config"), ALL)
 def test_machine_code_spills_nothing_and_agrees_with_the_interpreter(family: str, config: str, tmp_path: Path) -> None:
     known = CONFIGS[config]
@@ -117,7 +117,7 @@ def test_a_validation_of_no_given_sizes_has_several_tiles(family: str) -> None:
     assert any(each["N"] > each["W"] for each in total)
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 @pytest.mark.parametrize("config", ["parts_4", "runs_2_of_3_any", "parts_3_any"])
 def test_the_interpreter_computes_the_product(config: str) -> None:
     random, (m, n, k) = np.random.default_rng(0), (70, 132, 272)
@@ -160,7 +160,7 @@ EDITS: dict[str, tuple[ModuleType, Edit]] = {
 BOTH = [(family, name) for family in FAMILIES for name in EDITS if (family, name) != (INTEGERS, "one scale alone")]
 
 
-@pytest.mark.share(900, among="K in parts on MI300X")
+@pytest.mark.share(2660, among="K in parts on MI300X")
 @pytest.mark.parametrize(("family", "name"), BOTH)
 def test_a_twin_of_one_edit_is_not_proved(family: str, name: str) -> None:
     made = twin(FAMILIES[family], "runs_2_of_3", *EDITS[name])

@@ -126,7 +126,7 @@ def have_the_same_numbers(case: Case, found: Exchanged) -> None:
     np.testing.assert_allclose(arrays["Y"], expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.share(7)
+@pytest.mark.share(16)
 @EACH
 def test_the_sums_are_proved_equal_and_have_the_same_numbers(name: str) -> None:
     case = CASES[name]()
@@ -180,7 +180,7 @@ def everywhere(body: Expr) -> Expr:
 WRONG = {"fewer": fewer, "moved": moved, "everywhere": everywhere}
 
 
-@pytest.mark.share(7)
+@pytest.mark.share(16)
 @EACH
 @pytest.mark.parametrize("wrong", WRONG)
 def test_wrong_sums_are_not_proved(name: str, wrong: str) -> None:

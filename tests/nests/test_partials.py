@@ -69,6 +69,7 @@ def test_moments_of_rows_that_a_cluster_holds_have_no_parts(length: int, nests: 
     assert len(moments("m", x, (row,), (outer, inner), {})) == 4
 
 
+@pytest.mark.share(3)
 def test_few_long_columns_have_parts_whose_elements_are_neighbours() -> None:
     rows, columns = Axis("r", algebra.const(8192)), Axis("k", algebra.const(2048))
     along = Read("X", (rows.index, columns.index), "f32")

@@ -57,7 +57,7 @@ def test_a_shipped_configuration_follows_in_case_it_is_refused() -> None:
     assert found[-1] in CONFIGS
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize("shape", [(200, 5120, 13824), (160, 480, 9512), (129, 11008, 4096), (20, 4096, 520)], ids=str)
 def test_the_chosen_ones_are_proved(shape: tuple[int, int, int]) -> None:
     for name in (*few_candidates(*shape), *stream_candidates(*shape))[:: 1 + len(stream_candidates(*shape))]:

@@ -33,7 +33,7 @@ def error(found: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> float:
 LAYOUTS = ["nn", "nt", "tn", "tt"]
 
 
-@pytest.mark.share(10, among="f32 on tensors")
+@pytest.mark.share(20, among="f32 on tensors")
 @pytest.mark.parametrize(("config", "times"), [("tiles_128_any", 1.0), ("fma", 2.0), (None, 2.0)])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_operands_of_any_rows_are_read_in_place(layout: str, config: str | None, times: float) -> None:
@@ -43,7 +43,7 @@ def test_operands_of_any_rows_are_read_in_place(layout: str, config: str | None,
     assert error(argus.matmul(a, b, config=config), a, b) <= times * error(a @ b, a, b)
 
 
-@pytest.mark.share(10, among="f32 on tensors")
+@pytest.mark.share(20, among="f32 on tensors")
 @pytest.mark.parametrize("shapes", [((2, 9, 20), (2, 20, 7)), ((2, 9, 20), (20, 7)), ((9, 20), (2, 20, 7))], ids=str)
 def test_batches(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     a, b = (torch.randn(each) for each in shapes)
@@ -52,14 +52,14 @@ def test_batches(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     assert error(found, a, b) <= 2 * error(a @ b, a, b)
 
 
-@pytest.mark.share(10, among="f32 on tensors")
+@pytest.mark.share(20, among="f32 on tensors")
 @pytest.mark.parametrize("shapes", [((20, 301), (301, 1)), ((1, 44), (44, 6))], ids=str)
 def test_few_rows_and_columns(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     a, b = torch.randn(shapes[0]), torch.randn(shapes[1][::-1]).T
     assert error(argus.matmul(a, b), a, b) <= 1e-6
 
 
-@pytest.mark.share(10, among="f32 on tensors")
+@pytest.mark.share(20, among="f32 on tensors")
 @pytest.mark.parametrize(
     ("word", "least", "most"), [("highest", 0, 3e-7), ("high", 1e-6, 2e-5), ("medium", 1e-3, 1e-2)]
 )

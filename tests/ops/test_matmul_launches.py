@@ -36,7 +36,7 @@ from tests.ops.fake_torch import (
 from tests.runtime.fake_driver import FakeDriver
 
 
-@pytest.mark.share(2, among="launches of products")
+@pytest.mark.share(4, among="launches of products")
 @pytest.mark.parametrize("shape", [(3, 5, 7), (64, 16, 8)], ids=str)
 def test_the_product_is_launched_on_the_current_stream(fake: Multiplying, shape: tuple[int, int, int]) -> None:
     m, n, k = shape
@@ -76,7 +76,7 @@ def summed(place: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     return np.ctypeslib.as_array((ctypes.c_float * prod(shape)).from_address(place)).reshape(shape)
 
 
-@pytest.mark.share(2, among="launches of products")
+@pytest.mark.share(4, among="launches of products")
 def test_a_program_is_launched_with_its_own_workspace(fake: Multiplying, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two launches of one stream; each call allocates its workspace, like its result."""
     del fake

@@ -71,6 +71,7 @@ def test_another_gpu_is_refused(fake: Multiplying, monkeypatch: pytest.MonkeyPat
     assert fake.launches == []
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("verdict", "unproved", "launched"),
     [

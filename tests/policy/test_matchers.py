@@ -66,6 +66,7 @@ def test_every_matcher_has_cases() -> None:
     assert CASES.keys() == MATCHERS.keys()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("matcher", CASES)
 def test_a_matcher_tells_kernels_apart(matcher: str) -> None:
     true, false = (names.split() for names in CASES[matcher])

@@ -32,7 +32,7 @@ def run_of(log: Data) -> Data:
     return cast(Data, run)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_log_has_what_the_standard_requires(name: str) -> None:
     log = log_of(name)
@@ -73,7 +73,7 @@ def test_regions_count_from_1_and_cover_the_statement() -> None:
     assert location["logicalLocations"] == [{"name": "gemm", "fullyQualifiedName": "gemm (gfx942)", "kind": "function"}]
 
 
-@pytest.mark.share(2, among="logs")
+@pytest.mark.share(8, among="logs")
 def test_rules_lead_to_their_pages() -> None:
     (rule,) = run_of(log_of("transposed_b"))["tool"]["driver"]["rules"]
 
@@ -100,7 +100,7 @@ def test_a_race_has_two_places_and_no_flow() -> None:
     assert "codeFlows" not in result
 
 
-@pytest.mark.share(2, among="logs")
+@pytest.mark.share(8, among="logs")
 def test_fingerprints_are_of_the_fault_and_not_of_its_line() -> None:
     prints = {json.dumps(run_of(log_of(name))["results"][0]["partialFingerprints"]) for name in FAULTS}
 

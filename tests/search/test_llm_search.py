@@ -29,7 +29,7 @@ def settings(tmp_path: Path, url: str, trials: int, resume: str = "", rounds: in
     )
 
 
-@pytest.mark.share(8, among="searches of a model")
+@pytest.mark.share(16, among="searches of a model")
 def test_a_model_chooses_designs_and_writes_kernels_that_the_gate_judges(tmp_path: Path) -> None:
     wrong = TEXT.replace("(n, k))", "(n, k + 1))", 1)
     proposals = [
@@ -145,7 +145,7 @@ def test_a_kernel_that_is_proved_and_never_ends_does_not_hold_the_search(
 KEY = "sk-ant-0123456789-secret"
 
 
-@pytest.mark.share(8, among="searches of a model")
+@pytest.mark.share(16, among="searches of a model")
 @pytest.mark.parametrize("status", [200, 400, 401])
 def test_the_key_never_leaks(
     status: int, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -76,7 +76,7 @@ def test_inexpressible_queries_are_given_up(solver: Solver) -> None:
     assert answer == GaveUp(solver.name, "`^`, neither of whose operands is a number or has few bits")
 
 
-@pytest.mark.share(3, among="deep expressions")
+@pytest.mark.share(12, among="deep expressions")
 @BOTH
 def test_deep_conditions_do_not_overflow(solver: Solver) -> None:
     condition = le(x, 3)

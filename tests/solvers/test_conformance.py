@@ -190,7 +190,7 @@ MUTANTS: dict[str, Callable[[Query], Query]] = {
 }
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("fault", MUTANTS)
 def test_a_backend_with_one_fault_is_caught(fault: str) -> None:
     assert conformance(Mutant(MUTANTS[fault])) != ()

@@ -137,7 +137,7 @@ STATEMENTS = [
 ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: statement.name)
 def test_proved_for_all_values(statement: Statement, solver: str) -> None:

@@ -87,7 +87,7 @@ def test_coordinate_is_inexpressible() -> None:
     assert isinstance(lower(Query((le(with_coordinate, x),))), Inexpressible)
 
 
-@pytest.mark.share(3, among="deep expressions")
+@pytest.mark.share(12, among="deep expressions")
 def test_deep_and_shared_expressions_lower_in_one_pass() -> None:
     deep: Index = x
     shared: Index = x

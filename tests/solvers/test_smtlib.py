@@ -48,7 +48,7 @@ def test_every_question_of_the_suite_comes_back(example: Example) -> None:
     assert back.key == example.query.key
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("solver", [Z3Text(), Cvc5Text()], ids=lambda solver: solver.name)
 def test_other_parsers_read_exported_scripts(solver: Z3Text | Cvc5Text) -> None:
     assert [f"{failure.example.name}: {failure.problem}" for failure in conformance(solver)] == []

@@ -180,7 +180,7 @@ def product(what: str, inputs: dict[str, Array]) -> Array:
     return a @ b.T + inputs.get("D", np.zeros(1))
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("family", ["bf16_ss", "bf16_rs", "f16_ss", "f16_rs", "e4m3_ss", "e4m3_rs"])
 def test_a_matrix_instruction_of_a_warpgroup_adds_a_product(family: str) -> None:
     """Every layout of operands, and the smallest and largest extents."""

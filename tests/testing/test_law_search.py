@@ -114,7 +114,7 @@ FALSE = [
 ]
 
 
-@pytest.mark.share(4, among="false laws")
+@pytest.mark.share(8, among="false laws")
 @pytest.mark.parametrize("law", FALSE, ids=lambda law: law.name)
 @pytest.mark.parametrize(
     "seed", [0, pytest.param(1, marks=pytest.mark.nightly), pytest.param(2, marks=pytest.mark.nightly)]

@@ -175,7 +175,7 @@ EMPTY: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.filterwarnings("ignore:argus")
 @pytest.mark.parametrize("name", EMPTY)
 def test_tensors_without_elements(name: str) -> None:
@@ -187,7 +187,7 @@ def test_a_bias_that_does_not_count_may_be_no_number() -> None:
     assert not agrees(lambda x, y: torch.addmm(y, x, x, beta=0), x, y).eager
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("name", ["a mask read", "a mask made", "a mask of rows of a product"])
 def test_truth_values(name: str) -> None:
     if name == "a mask of rows of a product":
@@ -262,7 +262,7 @@ NORMS: dict[str, tuple[Callable[[Any], Any], int]] = {
 }
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", NORMS)
 def test_a_norm_is_fused_into_few_kernels(name: str) -> None:
     function, kernels = NORMS[name]

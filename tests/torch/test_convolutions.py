@@ -15,7 +15,7 @@ from argus.torch.backend import argus_backend
 from argus.torch.tables import convolutions as tables
 
 TORCH: Any = torch
-pytestmark = pytest.mark.share(6, among="compiled convolutions")
+pytestmark = pytest.mark.share(12, among="compiled convolutions")
 
 
 def compiled(module: torch.nn.Module, x: torch.Tensor) -> tuple[float, list[str], int]:

@@ -45,7 +45,7 @@ def compiled(function: Function) -> Any:  # noqa: ANN401 reason: torch's
     return TORCH.compile(function, backend=argus_backend)(X, Z)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_integers_are_computed_exactly(name: str) -> None:
     found = compiled(FUNCTIONS[name])

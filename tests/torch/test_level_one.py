@@ -65,6 +65,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 IN_DEFAULT = {"23 softmax", "47 sum", "89 cumsum"}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "name", [name if name in IN_DEFAULT else pytest.param(name, marks=pytest.mark.nightly) for name in CASES]
 )

@@ -55,6 +55,7 @@ CASES: dict[str, Callable[..., Any]] = {
 IN_DEFAULT = {"63 relu, divide", "86 divide, gelu"}
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     "name", [name if name in IN_DEFAULT else pytest.param(name, marks=pytest.mark.nightly) for name in CASES]
 )

@@ -115,7 +115,7 @@ CASES: dict[str, Callable[[], Case]] = {
 }
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("case", CASES)
 def test_the_interpreter_computes_what_torch_does(case: str) -> None:
     call, exact = CASES[case]()

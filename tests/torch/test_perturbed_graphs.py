@@ -112,7 +112,7 @@ def family_of(form: Canonical) -> tuple[Family, Any]:
     raise AssertionError("no template takes the nest")
 
 
-@pytest.mark.share(32)
+@pytest.mark.share(96)
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_kernel_of_a_graph_is_refused_for_a_perturbed_one(name: str) -> None:
     form, perturbed = pair_of(name)

@@ -31,7 +31,7 @@ CASES: dict[str, tuple[Function, tuple[int, ...], str]] = {
 }
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", CASES)
 def test_windows_are_reduced_by_one_kernel(name: str) -> None:
     function, shape, family = CASES[name]

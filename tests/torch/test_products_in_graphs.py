@@ -15,7 +15,7 @@ from argus.torch import choice_of_products, planner
 from argus.torch.backend import argus_backend
 
 F: Any = functional
-pytestmark = pytest.mark.share(2, among="products in graphs")
+pytestmark = pytest.mark.share(4, among="products in graphs")
 
 
 @pytest.fixture(autouse=True)

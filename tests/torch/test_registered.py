@@ -83,7 +83,7 @@ class Module(torch.nn.Module):
         return tuple(tree_flatten(self.call(*operands))[0])
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("name", ["matmul", "attention", "expert_order"])
 def test_operators_are_exported(name: str, *, strict: bool) -> None:

@@ -18,7 +18,7 @@ from argus.search.problems.families.problem import FamilyProblem
 from argus.search.problems.problem import display_name, problem_of
 from argus.search.problems.traced import admits
 
-pytestmark = pytest.mark.share(3, among="searched modules")
+pytestmark = pytest.mark.share(6, among="searched modules")
 SOFTMAX = """
 import torch
 from torch import nn

@@ -47,7 +47,7 @@ TWINS = {
 }
 
 
-@pytest.mark.share(5, among="verifier: agents that exchange")
+@pytest.mark.share(10, among="verifier: agents that exchange")
 @pytest.mark.parametrize("name", RACES)
 def test_a_race_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     edits = [RACES[name]]
@@ -75,7 +75,7 @@ def test_threads_of_one_number_are_several(monkeypatch: pytest.MonkeyPatch) -> N
     assert isinstance(verify(kernel, solver="z3", budget=BRIEF).verdict, Proved)
 
 
-@pytest.mark.share(5, among="verifier: agents that exchange")
+@pytest.mark.share(10, among="verifier: agents that exchange")
 @pytest.mark.parametrize("name", TWINS)
 def test_a_twin_is_not_proved(name: str) -> None:
     verdict = verify(load_edited(NAME, *TWINS[name]), solver="z3", budget=BRIEF).verdict

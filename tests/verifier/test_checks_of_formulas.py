@@ -177,7 +177,7 @@ RULES: dict[str, tuple[str, Patch, tuple[Edit, ...], Patch]] = {
 """A kernel of the corpus, what switches the rule off, edits that make the kernel wrong, and what drops the check."""
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 @pytest.mark.parametrize("name", RULES)
 def test_a_kernel_is_proved_by_the_rule_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, switch_off, _, _ = RULES[name]
@@ -188,7 +188,7 @@ def test_a_kernel_is_proved_by_the_rule_alone(name: str, monkeypatch: pytest.Mon
     assert not isinstance(verify(load_edited(kernel), solver="z3", budget=NO_RUNS).verdict, Proved)
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 @pytest.mark.parametrize("name", RULES)
 def test_a_wrong_kernel_slips_past_without_the_check_of_the_rule(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, _, edits, without = RULES[name]
@@ -199,7 +199,7 @@ def test_a_wrong_kernel_slips_past_without_the_check_of_the_rule(name: str, monk
     assert_proved(load_edited(kernel, *edits))
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 def test_a_sum_of_32_bits_is_none_of_64(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, edit = "formula_integers_widened", ("wrapped(x_at(r) + 1, i32) * 2", "(x_at(r) + 1) * 2")
     assert_proved(load_edited(kernel))
@@ -210,7 +210,7 @@ def test_a_sum_of_32_bits_is_none_of_64(monkeypatch: pytest.MonkeyPatch) -> None
     assert_proved(load_edited(kernel, edit))
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 def test_quotients_by_several_numbers_are_nested_where_one_divides_all(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel, wrong = "tiles_by_quotients_of_quotients", load("tiles_by_quotient_and_another_remainder")
     assert_proved(load_edited(kernel))

@@ -56,7 +56,7 @@ def of_reals(name: str, args: Sequence[Expr], _: DType, holds: Callable[[Cond], 
     return operation(name, args, holds)
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 @pytest.mark.parametrize("edits", EDITS.values(), ids=EDITS)
 def test_rounded_numbers_slip_past_if_conversions_are_taken_for_exact(
     edits: tuple[tuple[str, str], ...], monkeypatch: pytest.MonkeyPatch
@@ -90,7 +90,7 @@ NARROW = {
 }
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 @pytest.mark.parametrize("edits", NARROW.values(), ids=NARROW)
 def test_integers_in_bf16_slip_past_if_it_is_taken_to_have_those_of_f32(
     edits: tuple[tuple[str, str], ...], monkeypatch: pytest.MonkeyPatch
@@ -103,7 +103,7 @@ def test_integers_in_bf16_slip_past_if_it_is_taken_to_have_those_of_f32(
     assert_proved(kernel)
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 def test_an_integer_that_bf16_has_decides_there() -> None:
     edits = rounded_to_bf16("z.to(bf16).to(f32) > 255.0", "elements(Z)(r) > 255")
     assert_proved(load_edited("formula_integers_compared_in_f32", *edits))
@@ -123,7 +123,7 @@ def is_of_bf16(value: str) -> tuple[tuple[str, str], ...]:
     )
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 @pytest.mark.parametrize("value", ["round_bf16(x)", "where(x > 1.0, round_bf16(x), 2.0)", LEFT_TWICE])
 def test_what_bf16_has_is_not_rounded(value: str) -> None:
     assert_proved(load_edited("formula_integers_compared_in_f32", *is_of_bf16(value)))
@@ -133,7 +133,7 @@ def anything(_: DType, __: Expr) -> bool:
     return True
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 @pytest.mark.parametrize("value", [LEFT, f"({LEFT} - round_bf16(x))", "where(x > 1.0, round_bf16(x), 257.0)"])
 def test_what_bf16_may_not_have_slips_past_if_it_is_taken_to_have_it(
     value: str, monkeypatch: pytest.MonkeyPatch
@@ -160,7 +160,7 @@ def as_over_the_reals(of: Expr) -> Expr:
     return of
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 @pytest.mark.parametrize("name", CANCELLING)
 def test_a_test_in_which_numbers_cancel_slips_past_if_it_is_one_over_the_reals(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -173,7 +173,7 @@ def test_a_test_in_which_numbers_cancel_slips_past_if_it_is_one_over_the_reals(
     assert_proved(kernel)
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 def test_a_sum_in_bf16_slips_past_if_it_is_taken_for_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = load("sum_in_bf16_taken_for_exact")
     assert isinstance(verify(kernel, solver="z3", budget=NO_RUNS).verdict, Unknown)
@@ -184,7 +184,7 @@ def test_a_sum_in_bf16_slips_past_if_it_is_taken_for_exact(monkeypatch: pytest.M
     assert_proved(kernel)
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 def test_the_verdict_lists_where_rounding_may_decide() -> None:
     listed = dict[str, list[str]]()
     for name in ("formula_tests_in_which_numbers_cancel", "formula_leaky_relu", "formula_softmax"):

@@ -28,7 +28,7 @@ def no_copies(_: object) -> tuple[Copy, ...]:
     return ()
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 @pytest.mark.parametrize("ends", OTHERS.values(), ids=OTHERS)
 def test_rows_of_others_slip_past_without_the_check_of_ends(ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = load_edited("weighted_rows_of_sequences", (ENDS, ends), *NAMED)

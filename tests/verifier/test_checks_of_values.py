@@ -155,7 +155,7 @@ UNKNOWN: tuple[tuple[str, Patch], ...] = (
 """Wrong kernels whose fault shows in no tag of a run: their verdict is unknown."""
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 @pytest.mark.parametrize(("twin", "switch_off"), UNKNOWN, ids=[twin for twin, _ in UNKNOWN])
 def test_what_is_not_known_slips_past_without_its_check(
     twin: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch
@@ -199,7 +199,7 @@ BY_FORMULA: tuple[tuple[str, str, Patch], ...] = (
 """Wrong kernels that a run refutes by their formula alone, and the invariant that is broken: tags do not say all."""
 
 
-@pytest.mark.share(64, among="verifier: checks of values")
+@pytest.mark.share(128, among="verifier: checks of values")
 @pytest.mark.parametrize(("twin", "code", "switch_off"), BY_FORMULA, ids=[twin for twin, *_ in BY_FORMULA])
 def test_tags_without_a_formula_slip_past_without_their_check(
     twin: str, code: str, switch_off: Patch, monkeypatch: pytest.MonkeyPatch

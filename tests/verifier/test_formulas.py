@@ -27,7 +27,7 @@ def named(path: Path) -> str:
     return path.stem
 
 
-@pytest.mark.share(80, among="verifier: formulas")
+@pytest.mark.share(232, among="verifier: formulas")
 @pytest.mark.parametrize("path", RIGHT, ids=named)
 def test_a_right_kernel_has_the_verdict_that_its_first_line_names(path: Path) -> None:
     (template,) = templates(path)
@@ -40,7 +40,7 @@ def nothing_differs(found: Exact, _expected: Exact, _allowed: Exact) -> BoolArra
     return np.zeros(found.shape, np.bool_)
 
 
-@pytest.mark.share(80, among="verifier: formulas")
+@pytest.mark.share(232, among="verifier: formulas")
 @pytest.mark.parametrize("path", WRONG, ids=named)
 def test_only_the_comparison_refutes_a_wrong_twin(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (template,) = templates(path)
@@ -56,7 +56,7 @@ DIAGNOSED = {
 }
 
 
-@pytest.mark.share(80, among="verifier: formulas")
+@pytest.mark.share(232, among="verifier: formulas")
 @pytest.mark.parametrize("name", DIAGNOSED)
 def test_where_tags_tell_the_cause_they_are_the_diagnosis(name: str) -> None:
     """A wrong kernel whose tags disagree too is refuted by the tags, which say why."""

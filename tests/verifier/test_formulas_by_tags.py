@@ -38,7 +38,7 @@ SEEDS = {
 }
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", SEEDS)
 def test_an_output_is_compared_and_a_wrong_element_is_found(name: str) -> None:
     (template,) = templates(CORPUS / "proved" / f"{name}.py")

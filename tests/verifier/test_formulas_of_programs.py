@@ -152,7 +152,7 @@ def test_a_claim_of_some_elements_is_proved() -> None:
     assert run_program(made, {"A": 3, "B": 140}, None, Schedule("late", 0, "lowest"), values=False).violations == ()
 
 
-@pytest.mark.share(3, among="verdicts on programs")
+@pytest.mark.share(9, among="verdicts on programs")
 def test_a_wrong_program_is_refuted_only_by_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
     made = norms_of_absolute_values.trace()
     report = verify_program(made, budget=BRIEF)

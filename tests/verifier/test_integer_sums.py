@@ -124,7 +124,7 @@ def test_products_of_what_an_earlier_launch_stored_fit() -> None:
     assert isinstance(verify_program(in_turn.trace(), solver="z3").verdict, Proved)
 
 
-@pytest.mark.share(4, among="sums of integers")
+@pytest.mark.share(16, among="sums of integers")
 def test_a_sum_that_begins_with_any_integer_may_not_fit() -> None:
     found = verify(add, solver="z3").verdict
 
@@ -184,7 +184,7 @@ def test_bounds_of_a_contract_are_bounds_of_a_sum() -> None:
     assert isinstance(verify(multiply_promised, config="enough", solver="z3").verdict, Proved)
 
 
-@pytest.mark.share(4, among="sums of integers")
+@pytest.mark.share(16, among="sums of integers")
 @pytest.mark.parametrize("config", ["too little", "from below alone"])
 def test_what_a_contract_may_exclude_is_not_refuted(config: str) -> None:
     found = verify(multiply_promised, config=config, solver="z3").verdict
@@ -216,7 +216,7 @@ def is_not_claimed(flow: ValueFlow, step: Step) -> bool:
     return False
 
 
-@pytest.mark.share(4, among="sums of integers")
+@pytest.mark.share(16, among="sums of integers")
 def test_a_running_sum_that_is_claimed_is_an_exact_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the claim's word for it, a sum that wraps around may be meant."""
     (template,) = templates(CORPUS / "refuted" / "running_sum_beyond_32_bits.py")

@@ -41,7 +41,7 @@ def test_sums_of_pages_are_followed_through_both_launches() -> None:
     assert any(line.startswith("assert_equals(Y") for line in found.results)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("file", ["formula_next_page_of_the_table.py", "formula_first_page_of_each_part_left_out.py"])
 def test_other_pages_are_refuted(file: str) -> None:
     found = verdict(f"refuted/{file}")

@@ -80,14 +80,14 @@ def test_the_table_has_every_kernel(update_golden: bool) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, marks=pytest.mark.nightly if path.stem in SLOW else pytest.mark.share(12)) for path in KERNELS],
+    [pytest.param(path, marks=pytest.mark.nightly if path.stem in SLOW else pytest.mark.share(32)) for path in KERNELS],
     ids=name_of,
 )
 def test_the_nearest_variant(path: Path) -> None:
     assert line_of(found_for(path)) == table()[name_of(path)]
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("path", WRITTEN, ids=name_of)
 def test_a_kernel_is_proved_once_its_text_is_changed_as_the_variant_says(path: Path, tmp_path: Path) -> None:
     said = table()[name_of(path)]

@@ -80,7 +80,7 @@ def test_it_computes_its_formula_however_late_its_copies_complete(template: Temp
     np.testing.assert_allclose(found.astype(np.float64), expected(template.name, given), rtol=2e-2, atol=2e-2)
 
 
-@pytest.mark.share(7)
+@pytest.mark.share(24)
 @each_kernel
 def test_each_inserted_wait_is_needed_as_it_is(template: Template) -> None:
     kernel = template.trace("gfx942")

@@ -29,7 +29,7 @@ def test_a_sum_in_order_is_proved_to_be_so_in_each_iteration() -> None:
     assert_proved(gemm(*IN_ORDER))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("order", [BACKWARDS, TWO_HALVES], ids=["backwards", "two halves"])
 def test_what_an_earlier_iteration_added_after_the_claim_counts(
     order: tuple[str, str], monkeypatch: pytest.MonkeyPatch

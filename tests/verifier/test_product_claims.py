@@ -63,14 +63,14 @@ WRONG: dict[str, tuple[str, tuple[str, str]]] = {
 }
 
 
-@pytest.mark.share(50, among="verifier: product claims")
+@pytest.mark.share(128, among="verifier: product claims")
 @pytest.mark.parametrize("name", RIGHT)
 def test_products_are_proved_by_values(name: str) -> None:
     kernel, edit = RIGHT[name]
     assert isinstance(verdict(load_edited(kernel, edit).trace()), Proved)
 
 
-@pytest.mark.share(50, among="verifier: product claims")
+@pytest.mark.share(128, among="verifier: product claims")
 @pytest.mark.parametrize("name", WRONG)
 def test_other_products_are_not_proved(name: str) -> None:
     kernel, edit = WRONG[name]

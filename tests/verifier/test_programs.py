@@ -125,7 +125,7 @@ def test_refuted(path: Path, solver: str, update_golden: bool) -> None:
     assert text == beside.read_text(encoding="utf-8"), f"differs from {beside.name}"
 
 
-@pytest.mark.share(3, among="verdicts on programs")
+@pytest.mark.share(9, among="verdicts on programs")
 def test_a_program_as_text_and_as_data(capsys: pytest.CaptureFixture[str]) -> None:
     path = PROGRAMS / "proved" / "split_k_in_a_workspace.py"
     assert main(["verify", str(path), "--no-cache", "--solver", "z3"]) == 0
@@ -182,7 +182,7 @@ def test_a_promise_about_what_a_launch_before_wrote_is_not_believed() -> None:
     assert {buffer.name for buffer in after.parameters if buffer.promise is TRUE} == {"Bt"}
 
 
-@pytest.mark.share(3, among="verdicts on programs")
+@pytest.mark.share(9, among="verdicts on programs")
 def test_a_prepass_says_what_it_leaves() -> None:
     """Vt[b, g, e, t] is V[b, g, t, e] below T, and zero beyond: the claim is of the first T columns."""
     program = load(str(CORPUS / "traced" / "attention_cdna3.py"))[0].program

@@ -56,7 +56,7 @@ EDITS = {
 }
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("name", EDITS)
 def test_attention_of_other_elements_is_not_proved(name: str, tmp_path: Path) -> None:
     old, new = EDITS[name]

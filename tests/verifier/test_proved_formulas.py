@@ -45,7 +45,7 @@ def edited(name: str) -> Kernel:
     return load_edited(path, (old, new)).trace()
 
 
-@pytest.mark.share(32, among="verifier: proved formulas")
+@pytest.mark.share(64, among="verifier: proved formulas")
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_proof_says_what_it_proved(name: str) -> None:
     (template,) = templates(CORPUS / "proved" / f"{name}.py")
@@ -70,7 +70,7 @@ def test_the_results_say_what_is_rounded(name: str, rounded: str) -> None:
     assert any(line.endswith(rounded) for line in verdict.results), verdict.results
 
 
-@pytest.mark.share(32, among="verifier: proved formulas")
+@pytest.mark.share(64, among="verifier: proved formulas")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_is_not_proved(name: str) -> None:
     verdict = verify(edited(name), budget=WITHOUT_RUNS).verdict
@@ -78,7 +78,7 @@ def test_a_twin_is_not_proved(name: str) -> None:
     assert "assert_equals" in verdict.reason
 
 
-@pytest.mark.share(32, among="verifier: proved formulas")
+@pytest.mark.share(64, among="verifier: proved formulas")
 @pytest.mark.parametrize("name", EDITS)
 def test_only_the_comparison_keeps_a_twin_from_being_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Known, "equal", always)
@@ -98,13 +98,13 @@ PROVED = (
 """Of the kernels of `test_right_formulas`, those whose formula is proved."""
 
 
-@pytest.mark.share(32, among="verifier: proved formulas")
+@pytest.mark.share(64, among="verifier: proved formulas")
 @pytest.mark.parametrize("name", PROVED)
 def test_kernels_of_the_corpus_have_their_formula(name: str) -> None:
     assert isinstance(verify(traced(name, CASES[name][1]), budget=WITHOUT_RUNS).verdict, Proved)
 
 
-@pytest.mark.share(32, among="verifier: proved formulas")
+@pytest.mark.share(64, among="verifier: proved formulas")
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_of_the_corpus_have_no_wrong_formula(name: str) -> None:
     _, formula, (old, new) = CASES[name]

@@ -70,7 +70,7 @@ EDITS: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.share(10, among="verifier: read off")
+@pytest.mark.share(20, among="verifier: read off")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_is_not_proved(name: str) -> None:
     path, old, new = EDITS[name]
@@ -89,7 +89,7 @@ def always(*_: object) -> bool:
     return True
 
 
-@pytest.mark.share(10, among="verifier: read off")
+@pytest.mark.share(20, among="verifier: read off")
 @pytest.mark.parametrize(
     "name",
     [

@@ -40,7 +40,7 @@ def test_a_repair_names_the_sizes_that_were_tried() -> None:
     assert "; no fault is left then at (M, K, N) = (" in advised("k_counted_twice")
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", ["softmax_box_not_met", "one_cell_from_two_threads"])
 def test_the_advice_without_phases_is_a_barrier_of_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert advised(name).startswith("put a `sync()` between the writes and the reads that follow")

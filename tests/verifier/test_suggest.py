@@ -37,7 +37,7 @@ def of_gemm() -> Suggestions:
     return suggest_invariants(stripped(gemm.trace("cdna3")), solver="z3")
 
 
-@pytest.mark.share(3, among="suggestions")
+@pytest.mark.share(12, among="suggestions")
 def test_tags_and_claims_are_found_for_a_bare_gemm(of_gemm: Suggestions) -> None:
     codes = [each.code for each in of_gemm.found]
 
@@ -78,7 +78,7 @@ def test_no_false_claim_is_proposed_for_a_wrong_kernel() -> None:
     assert WRITTEN in proposed
 
 
-@pytest.mark.share(3, among="suggestions")
+@pytest.mark.share(12, among="suggestions")
 def test_candidates_exclude_existing_claims() -> None:
     kernel = of_corpus("single_buffer")
     codes = [each.code for each in candidates(without_claims(kernel))]
@@ -96,7 +96,7 @@ def test_a_mutant_changes_one_statement() -> None:
     assert all(wrong is not kernel for wrong in mutants(kernel))
 
 
-@pytest.mark.share(3, among="suggestions")
+@pytest.mark.share(12, among="suggestions")
 def test_the_command_prints_lines_to_paste(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source = (CORPUS / "proved" / "single_buffer.py").read_text(encoding="utf-8")
     bare = tmp_path / "bare.py"

@@ -72,7 +72,7 @@ def proposed(kernel: Kernel) -> tuple[str, ...]:
     return tuple(claim_text(each.claim) for each in values.proved_formulas(kernel, session))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("name", PROPOSED)
 def test_a_proposal_can_be_pasted(name: str) -> None:
     bare = without_claims(made_of(source(name), name))

@@ -71,7 +71,7 @@ def verdict_of(program: Program, budget: Budget = WITHOUT_RUNS) -> Verdict:
     return verify_program(program, budget=budget).verdict
 
 
-@pytest.mark.share(12, among="verifier: values between launches")
+@pytest.mark.share(24, among="verifier: values between launches")
 @pytest.mark.parametrize("name", EDITS)
 def test_a_twin_is_not_proved(name: str) -> None:
     path, old, new = EDITS[name]
@@ -79,7 +79,7 @@ def test_a_twin_is_not_proved(name: str) -> None:
     assert isinstance(verdict, Unknown), verdict
 
 
-@pytest.mark.share(12, among="verifier: values between launches")
+@pytest.mark.share(24, among="verifier: values between launches")
 @pytest.mark.parametrize("name", EDITS)
 def test_only_the_comparison_keeps_a_twin_from_being_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path, old, new = EDITS[name]

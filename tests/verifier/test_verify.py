@@ -78,7 +78,7 @@ def chained(value: Any, steps: int) -> Any:  # noqa: ANN401 reason: a tile, or a
     return value
 
 
-@pytest.mark.share(10, among="verifier: verify")
+@pytest.mark.share(32, among="verifier: verify")
 @pytest.mark.parametrize("steps", [100, 200])
 def test_a_long_chain_of_operations_is_not_proved_and_does_not_crash(steps: int) -> None:
     @kernel(target=sm_90a, threads=32)
@@ -99,7 +99,7 @@ def test_a_kernel_without_outputs_does_not_pass() -> None:
     assert [d.code for d in report.diagnostics] == ["E404"]
 
 
-@pytest.mark.share(10, among="verifier: verify")
+@pytest.mark.share(32, among="verifier: verify")
 @pytest.mark.parametrize("config", ["cdna3", "cdna3_pingpong"])
 @pytest.mark.parametrize("solver", ["z3", "cvc5", "portfolio", "all"])
 def test_the_shipped_kernels_are_proved_without_unknowns(solver: str, config: str) -> None:

@@ -31,7 +31,7 @@ def test_the_corpus_has_many_kernels_that_wait() -> None:
     assert len(FILES) > 100
 
 
-@pytest.mark.share(30)
+@pytest.mark.share(60)
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
 def test_inserted_waits_suffice(path: Path) -> None:
     (template,) = templates(path)

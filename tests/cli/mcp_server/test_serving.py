@@ -56,7 +56,7 @@ def without_text(document: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key != "shown"}
 
 
-@pytest.mark.share(4, among="services")
+@pytest.mark.share(8, among="services")
 def test_an_agent_sees_the_tools_and_what_they_take() -> None:
     async def say(client: Client) -> None:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -94,7 +94,7 @@ def test_a_wrong_kernel_is_refuted_and_repaired() -> None:
     talk(say)
 
 
-@pytest.mark.share(4, among="services")
+@pytest.mark.share(8, among="services")
 @isolated
 def test_claims_are_suggested_and_code_is_built() -> None:
     bare = "\n".join(line for line in KERNEL.splitlines() if "tag(" not in line and "assert_" not in line)

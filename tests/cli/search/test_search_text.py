@@ -158,7 +158,7 @@ def asked(spent: Spent | None) -> SearchResult:
     return evolve(found("gfx942"), spent=spent)
 
 
-@pytest.mark.share(12, among="searches on the command line")
+@pytest.mark.share(48, among="searches on the command line")
 def test_the_summary_says_what_the_model_cost() -> None:
     told = list(outcome_lines(asked(Spent(calls=3, input=400, output=100, dollars=0.0025)), MODEL))
 

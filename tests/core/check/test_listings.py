@@ -49,6 +49,7 @@ def test_a_file_says_whether_it_is_proved(path: Path) -> None:
     assert docstring.startswith('"""')
 
 
+@pytest.mark.share(4)
 @every_listing
 def test_a_listing_is_well_formed_and_prints(listing: Exported) -> None:
     kernel = listing.trace()
@@ -60,7 +61,7 @@ def test_a_listing_is_well_formed_and_prints(listing: Exported) -> None:
     assert sum(line.startswith("mma ") for line in lines) == counted(kernel)["Mma"]
 
 
-@pytest.mark.share(24, among="listings proved")
+@pytest.mark.share(88, among="listings proved")
 @pytest.mark.parametrize(
     "listing", [each for each in listed("proved") if each.program is None], ids=lambda each: each.name
 )
@@ -72,7 +73,7 @@ def test_a_listing_is_proved(listing: Exported) -> None:
 PROGRAMS = tuple(dict.fromkeys(each.program for each in listed("proved") if each.program is not None))
 
 
-@pytest.mark.share(24, among="listings proved")
+@pytest.mark.share(88, among="listings proved")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda each: each.name)
 def test_a_program_of_a_listing_is_proved(program: Program) -> None:
     report = verify_program(program, solver="z3")
@@ -80,7 +81,7 @@ def test_a_program_of_a_listing_is_proved(program: Program) -> None:
     assert all(isinstance(each.verdict, Proved) for each in report.launches)
 
 
-@pytest.mark.share(24, among="listings proved")
+@pytest.mark.share(88, among="listings proved")
 @pytest.mark.parametrize(
     "listing", [each for each in listed("traced") if each.program is None], ids=lambda each: each.name
 )
@@ -192,7 +193,7 @@ def pooled(name: str, x: Array, stride: int, filters: Array | None) -> Array:
     return interpret(kernel_of(name), *arrays)["Y"].astype(np.float32)
 
 
-@pytest.mark.share(2, among="listings in the interpreter")
+@pytest.mark.share(4, among="listings in the interpreter")
 @pytest.mark.parametrize(("target", "stride"), [("hopper", 2), ("cdna3", 1)])
 def test_pooling_in_the_interpreter(target: str, stride: int) -> None:
     x = np.random.default_rng(1).standard_normal((2, 9, 7, 72)).astype(bf16.numpy)
@@ -204,7 +205,7 @@ def test_pooling_in_the_interpreter(target: str, stride: int) -> None:
     assert np.allclose(pooled(f"average_pool_{target}", x, stride, None), mean, rtol=2**-8, atol=2**-8)
 
 
-@pytest.mark.share(2, among="listings in the interpreter")
+@pytest.mark.share(4, among="listings in the interpreter")
 @pytest.mark.parametrize(("target", "stride"), [("hopper", 1), ("cdna3", 2)])
 def test_a_depthwise_convolution_in_the_interpreter(target: str, stride: int) -> None:
     random = np.random.default_rng(2)

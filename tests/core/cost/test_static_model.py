@@ -61,7 +61,7 @@ def test_a_configuration_of_another_machine_is_none_of_this_table() -> None:
     assert kernel_of("hopper_bn128_stages3") is not None
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 def test_the_order_of_shipped_configurations_is_that_of_their_times() -> None:
     table = read([RESULTS / "odd" / "gemm.json"])
     shapes = sorted(table.times)[::4]

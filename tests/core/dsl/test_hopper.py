@@ -101,7 +101,7 @@ def announced(made: Kernel) -> list[int]:
 # -- the listings --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(20)
 @pytest.mark.parametrize("config", gemm.instances())
 def test_the_listings_are_well_formed_and_print(config: str, golden: Golden) -> None:
     made = gemm.trace(config)

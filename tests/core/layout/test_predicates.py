@@ -155,6 +155,7 @@ def test_large_layouts_need_no_table() -> None:
     assert functionally_equal(swizzled, Layout(1 << 40)).witness == Disagreement(1 << 7, (1 << 7) + (1 << 4), 1 << 7)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "ask",
     [

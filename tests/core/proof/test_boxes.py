@@ -62,7 +62,7 @@ def test_a_tensor_whose_elements_do_not_lie_side_by_side_has_no_boxes(fault: str
     assert "I19" in failing(evolve(made, parameters=(other, *KERNEL.parameters[1:])))
 
 
-@pytest.mark.share(3, among="permutations")
+@pytest.mark.share(6, among="permutations")
 @pytest.mark.parametrize("span", [0, 64, 128])
 def test_a_copy_permutes_as_the_layout_of_its_tile_does(span: int) -> None:
     (atom,) = [each for each in tma.tma_load if each.box is not None and each.box.span == span]
@@ -77,7 +77,7 @@ def test_a_copy_permutes_as_the_layout_of_its_tile_does(span: int) -> None:
     assert report.verdict.counterexample.code == "I17"
 
 
-@pytest.mark.share(3, among="permutations")
+@pytest.mark.share(6, among="permutations")
 @pytest.mark.parametrize("span", [0, 64, 128])
 def test_a_store_permutes_as_the_layout_of_its_tile_does(span: int) -> None:
     (atom,) = [each for each in tma.tma_store if each.box is not None and each.box.span == span]

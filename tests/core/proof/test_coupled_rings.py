@@ -15,7 +15,7 @@ from argus.kernels.gemm import gemm
 from argus.verifier.kernel import verify
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("solver", ["z3", "cvc5"])
 def test_the_gemm_of_pairs_is_proved(solver: str) -> None:
     report = verify(gemm, solver=solver, config="clustered")

@@ -48,6 +48,7 @@ CASES: list[tuple[Given, Given, Index]] = [
 ]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("given", "cases", "index"), CASES)
 def test_what_is_put_in_place_is_what_it_is(given: Given, cases: Given, index: Index) -> None:
     every = (*given, *cases)

@@ -84,6 +84,7 @@ def renamed(made: Kernel, axis: int, name: str) -> Kernel:
     return found
 
 
+@pytest.mark.share(3)
 def test_a_coordinate_named_rank_is_not_the_rank() -> None:
     made = renamed(rows_by_another_axis.trace(), 1, "rank")
 

@@ -158,6 +158,7 @@ CASES: dict[str, tuple[Template, Callable[[pytest.MonkeyPatch], None]]] = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("case", CASES)
 def test_a_wrong_kernel_slips_past_without_the_check(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     template, switch_off = CASES[case]

@@ -25,7 +25,7 @@ def edited(kernel: Kernel) -> list[Kernel]:
     ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", ["rows_less_their_mean", "scan_of_rows"])
 def test_folds_of_another_kind_have_a_value_or_a_reason(name: str) -> None:
     found = edited(traced(name))

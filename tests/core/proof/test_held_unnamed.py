@@ -77,6 +77,7 @@ CHECKS: dict[str, Patch] = {
 }
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("what", CHECKS)
 def test_a_wrong_twin_slips_past_without_the_check(what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     name, edit = EDITS[what]

@@ -45,7 +45,7 @@ def number(name: str) -> Index:
     return sym(roles.roles[1].number)
 
 
-@pytest.mark.share(3, among="isolation")
+@pytest.mark.share(6, among="isolation")
 @pytest.mark.parametrize("name", ["cooperative", "pingpong"])
 def test_buffers_indexed_by_the_agent_are_isolated(name: str) -> None:
     found = stated(ROLES[name], APART)
@@ -54,14 +54,14 @@ def test_buffers_indexed_by_the_agent_are_isolated(name: str) -> None:
     assert "I5" not in failing(ROLES[name])
 
 
-@pytest.mark.share(3, among="isolation")
+@pytest.mark.share(6, among="isolation")
 @pytest.mark.parametrize("name", ["cooperative", "pingpong"])
 @pytest.mark.parametrize("slot", [0, 1])
 def test_one_buffer_for_all_agents_is_not_isolated(name: str, slot: int) -> None:
     assert "I5" in failing(with_box(name, const(slot)))
 
 
-@pytest.mark.share(3, among="isolation")
+@pytest.mark.share(6, among="isolation")
 @pytest.mark.parametrize("name", ["cooperative", "pingpong"])
 def test_buffers_in_reverse_agent_order_are_isolated(name: str) -> None:
     kernel = with_box(name, algebra.sub(1, number(name)))

@@ -121,7 +121,7 @@ def of_other_rounds(kernel: Kernel) -> Kernel:
     return changed(kernel, loops.inner, body=moved.body)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("edit", [of_another_sum, of_other_rounds])
 def test_a_role_in_other_segments_is_not_proved(edit: Any, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN401 reason: a function above
     kernel = edit(products())
@@ -138,7 +138,7 @@ def by_the_block(kernel: Kernel) -> Kernel:
     return kernel
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 def test_segments_that_depend_on_the_block_are_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = by_the_block(products())
     refused(kernel)

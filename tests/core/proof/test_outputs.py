@@ -141,7 +141,7 @@ RIGHT: tuple[Move, ...] = (
 )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("move", RIGHT, ids=lambda each: each.__name__)
 def test_every_tile_is_stored_once(move: Move) -> None:
     made = moved(move)
@@ -227,7 +227,7 @@ WRONG: tuple[Move, ...] = (
 )
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("move", WRONG, ids=lambda each: each.__name__)
 def test_other_tile_enumerations_are_not_proved(move: Move) -> None:
     made = moved(move)
@@ -251,6 +251,7 @@ def under_a_condition(A: Tensor, C: Tensor) -> None:
         carry(A, C, (m, n))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("move", [rows_turned_by_their_number], ids=lambda each: each.__name__)
 def test_irregular_tile_enumerations_are_unknown(move: Move) -> None:
     made = moved(move)

@@ -90,7 +90,7 @@ CASES = [
 ]
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(("case", "proved"), CASES, ids=str)
 def test_places_are_proved_where_no_integer_is_lost(case: tuple[DType, float, int, int, DType], proved: bool) -> None:
     assert is_proved(in_registers(*case)) is proved
@@ -143,6 +143,7 @@ def test_truth_values_are_proved() -> None:
     assert is_proved(extremum(lambda v: where(v > 0, 1.0, 0.0), lambda v: where(v > 0, 1, 0)))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     ("narrow", "most", "proved"),
     [(bf16, 256, True), (bf16, 257, False), (f16, 1 << 11, True), (f16, (1 << 11) + 1, False), (e4m3, 17, False)],
@@ -193,6 +194,7 @@ def test_a_place_in_registers_of_a_narrower_type_is_rounded() -> None:
     assert not is_proved(kernel(target=sm_90a, threads=64)(places).trace())
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     "function",
     [lambda v: where(v > 0, 1.5, 0.0), lambda v: where(v > 0, 200.0, 0.0), lambda v: v * 0.5],

@@ -92,6 +92,7 @@ def staged(place: Place, claimed: Place, formula: bool) -> Kernel:
     return staged.trace()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("formula", [False, True])
 @pytest.mark.parametrize("solver", ["z3", "cvc5"])
 @pytest.mark.parametrize("name", RIGHT)
@@ -99,12 +100,14 @@ def test_a_layout_of_the_elements_is_proved(name: str, solver: str, formula: boo
     assert isinstance(verify(staged(RIGHT[name], RIGHT[name], formula), solver=solver).verdict, Proved)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", FORMLESS)
 def test_an_order_without_a_form_is_proved_of_tags_alone(name: str) -> None:
     assert isinstance(verdict(staged(FORMLESS[name], FORMLESS[name], formula=False)), Proved)
     assert isinstance(verdict(staged(FORMLESS[name], FORMLESS[name], formula=True)), Unknown)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("formula", [False, True])
 @pytest.mark.parametrize("name", WRONG)
 def test_another_order_is_not_proved(name: str, formula: bool) -> None:

@@ -44,7 +44,7 @@ def shown(protocol: Protocol, bound: Bound) -> Outcome:
     return found
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(24)
 @pytest.mark.parametrize(
     ("lag", "pending", "by", "expected"),
     [

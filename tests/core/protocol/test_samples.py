@@ -74,7 +74,7 @@ def test_a_ring_holds_while_its_lag_is_below_its_stages(stages: int, consumers: 
     assert names(plain(stages, consumers=consumers, lag=lag)) == (expected,) * 3
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(("k_stages", "v_stages"), list(product((1, 2), (1, 2))))
 def test_two_rings(k_stages: int, v_stages: int) -> None:
     for persistent in (False, True):
@@ -146,6 +146,7 @@ SMALLEST = {
 }
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("name", "protocol"), seeded())
 def test_seeded_bugs_at_their_smallest_size(name: str, protocol: Protocol) -> None:
     machine, owed = search(protocol, BOUND), check_obligations(protocol, ask)

@@ -36,6 +36,7 @@ def _numbers(index: Index | Cond) -> list[int]:
     return [int(evaluate(index, sizes)) for sizes in _AT]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_ends_have_the_numbers_that_they_stand_for(seed: int) -> None:
     drawn = random.Random(seed)  # noqa: S311 reason: a seed makes failures repeatable
@@ -55,6 +56,7 @@ def test_ends_have_the_numbers_that_they_stand_for(seed: int) -> None:
             assert _numbers(ends.undivided(cond)) == _numbers(cond)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_ranges_with_other_ends_have_the_same_numbers(seed: int) -> None:
     drawn = random.Random(seed)  # noqa: S311 reason: as above

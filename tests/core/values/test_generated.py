@@ -102,7 +102,7 @@ def _compares(of: Expr) -> bool:
 _CASES = settings(deadline=None, max_examples=150)
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(40)
 @pytest.mark.parametrize("name", [*TRANSFORMATIONS, *EDITS])
 @_CASES
 @given(of=expressions(), place=st.integers(0, 3))
@@ -113,7 +113,7 @@ def test_expressions_that_are_equal_have_equal_values(name: str, of: Expr, place
         assert not lost(other, of)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
 @_CASES
 @given(of=expressions(), place=st.integers(0, 3))

@@ -32,7 +32,7 @@ def test_a_definition_is_the_operation(entry: Operation) -> None:
         )
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize(
     "entry",
     [

@@ -111,7 +111,7 @@ def same(name: str, found: int, wanted: int) -> bool:
     return found == wanted or (of_float and math.isnan(f32(found)) and math.isnan(f32(wanted)))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", LINES)
 def test_an_instruction_computes_what_its_reference_does(code: Instructions, name: str) -> None:
     sources = [values(seed) for seed in (1, 2, 3)]

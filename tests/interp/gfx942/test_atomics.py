@@ -148,7 +148,7 @@ def values_of(name: str, count: int, random: np.random.Generator) -> np.ndarray[
     return chosen if wide(name) else chosen & np.uint64(0xFFFFFFFF)
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("name", LINES)
 def test_lanes_take_their_turns_and_get_what_was_there(code: Instructions, name: str) -> None:
     unit, operation, *more = name.split()

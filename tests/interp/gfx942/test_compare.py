@@ -134,7 +134,7 @@ def mask(wave: Wave) -> int:
     return int(wave.s[VCC, 0]) | int(wave.s[VCC + 1, 0]) << 32
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_a_comparison_sets_the_bits_of_active_lanes(code: Instructions, name: str) -> None:
     kind, test = COMPARISONS[name], (FLOAT | INTEGER)[name.split("_")[2]]

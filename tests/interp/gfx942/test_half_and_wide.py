@@ -105,7 +105,7 @@ def result_of(wave: Wave, kind: str, lane: int) -> int:
 APPROXIMATE = {"v_log_f16", "v_exp_f16", "v_sin_f16", "v_cos_f16", "v_rsq_f64"}
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", CASES)
 def test_an_instruction_computes_what_its_reference_does(code: Instructions, name: str) -> None:
     kinds, reference = CASES[name]

@@ -201,7 +201,7 @@ def test_f32_become_the_nearest_eight_bit_floats(code: Instructions, line: str) 
             assert found == (wanted | 0x80 if value < 0 and wanted else wanted), value
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(24)
 @pytest.mark.parametrize("case", SUMS)
 def test_parts_of_registers_are_read_and_written(code: Instructions, case: tuple[str, str, str, str, int]) -> None:
     target, unused, left, right, signed = case

@@ -198,7 +198,7 @@ def code() -> Instructions:
     return Instructions(list(LINES.values()))
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", LINES)
 def test_a_scalar_instruction_computes_what_its_reference_does(code: Instructions, name: str) -> None:
     random = np.random.default_rng(len(name))

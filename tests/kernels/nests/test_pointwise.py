@@ -101,7 +101,7 @@ def _instead(
     pointwise(form, tensors, sizes, cfg)
 
 
-@pytest.mark.share(6)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("name", BODIES)
 def test_a_nest_is_proved_and_its_run_agrees(name: str) -> None:
     form, kernel = made(BODIES[name])
@@ -148,6 +148,7 @@ def test_a_step_through_a_padded_tensor_bounds_the_elements() -> None:
     assert f"{form.nests[0].type.extents[0]} <= {1 << 29}" in verdict.assumptions
 
 
+@pytest.mark.share(3)
 def test_a_kernel_with_another_claim_is_refused() -> None:
     strict = Select(Inside(algebra.lt(J.index, K.index)), X, Constant(0.0))
     for body, claimed in (

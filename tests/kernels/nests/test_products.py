@@ -124,7 +124,7 @@ _TWINS = {
 }
 
 
-@pytest.mark.share(128, among="products with tails")
+@pytest.mark.share(432, among="products with tails")
 @pytest.mark.parametrize(("tail", "config"), CASES)
 def test_each_tail_of_f32_is_proved(tail: str, config: str) -> None:
     made: Any = product(form_of(tails(_sums())[tail]), F32[config], "made")
@@ -132,7 +132,7 @@ def test_each_tail_of_f32_is_proved(tail: str, config: str) -> None:
     assert is_proved(made)
 
 
-@pytest.mark.share(128, among="products with tails")
+@pytest.mark.share(432, among="products with tails")
 @pytest.mark.parametrize("config", HALF)
 @pytest.mark.parametrize("tail", ["gelu", "a residual", "a factor of rows"])
 def test_each_tail_of_bf16_is_proved(tail: str, config: str) -> None:
@@ -177,14 +177,14 @@ BATCHES: dict[str, Expr] = {
 }
 
 
-@pytest.mark.share(30, among="batches with tails")
+@pytest.mark.share(56, among="batches with tails")
 @pytest.mark.parametrize("config", HALF)
 @pytest.mark.parametrize("tail", BATCHES)
 def test_each_tail_of_a_batch_of_bf16_is_proved(tail: str, config: str) -> None:
     assert is_proved(product(_of_batches(BATCHES[tail]), HALF[config], "made"))
 
 
-@pytest.mark.share(30, among="batches with tails")
+@pytest.mark.share(56, among="batches with tails")
 @pytest.mark.parametrize("config", ["cooperative", "pingpong", "columns_128"])
 def test_rows_of_the_first_matrix_for_all_are_not_proved(config: str) -> None:
     first = _apply("mul", _sums("bf16", Z), Read("row", (algebra.const(0), M.index), "f32"))
@@ -202,7 +202,7 @@ def _separately(both: Canonical) -> list[Canonical]:
     return [evolve(both, nests=(evolve(each, output="Y0"),), parameters=tuple(parameters)) for each in both.nests]
 
 
-@pytest.mark.share(128, among="products with tails")
+@pytest.mark.share(432, among="products with tails")
 @pytest.mark.parametrize("config", ["parts", "in a ring", "fmas"])
 @pytest.mark.parametrize("tail", _TWINS)
 def test_a_kernel_with_another_tail_is_not_proved(tail: str, config: str) -> None:

@@ -73,7 +73,7 @@ def is_proved(made: Any) -> bool:  # noqa: ANN401 reason: a template of a progra
     return isinstance(verify(made.trace("")).verdict, Proved)
 
 
-@pytest.mark.share(24, among="work on convolutions")
+@pytest.mark.share(56, among="work on convolutions")
 @pytest.mark.parametrize("name", WORK)
 def test_the_work_of_a_nest_is_proved(name: str) -> None:
     (form,) = forms(name)
@@ -81,7 +81,7 @@ def test_the_work_of_a_nest_is_proved(name: str) -> None:
     assert is_proved(convolution_and_work(form, found_in(form), CONFIG, "made"))
 
 
-@pytest.mark.share(24, among="work on convolutions")
+@pytest.mark.share(56, among="work on convolutions")
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
@@ -102,7 +102,7 @@ def test_other_work_is_not_proved(right: str, wrong: str) -> None:
     assert not is_proved(made)
 
 
-@pytest.mark.share(24, among="work on convolutions")
+@pytest.mark.share(56, among="work on convolutions")
 @pytest.mark.parametrize(
     "shape", [(8, 96, 64, 64), (96, 1, 1), (8, 96, 64, 1)], ids=["residual", "bias", "of a column"]
 )

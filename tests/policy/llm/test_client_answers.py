@@ -27,7 +27,7 @@ from tests.policy.llm.scripted_client import GOOD, QUICK, ask_endpoint, ask_scri
 from tests.policy.llm.searches import PLANNER, observed, proposal, start
 
 
-@pytest.mark.share(2, among="answers of a model")
+@pytest.mark.share(8, among="answers of a model")
 def test_a_good_answer_is_ranked_and_ends_in_the_planner() -> None:
     script = call(
         {
@@ -52,7 +52,7 @@ def test_a_good_answer_is_ranked_and_ends_in_the_planner() -> None:
     assert ranked[1].choice.name == "d100"
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(12)
 @pytest.mark.parametrize(
     ("first", "said"),
     [
@@ -147,7 +147,7 @@ def test_a_run_is_resumed_from_its_records_without_asking() -> None:
     assert next(left, None) is None
 
 
-@pytest.mark.share(2, among="answers of a model")
+@pytest.mark.share(8, among="answers of a model")
 @hypothesis.settings(max_examples=examples(40), deadline=None)
 @given(st.lists(REPLIES, min_size=1, max_size=3), st.sampled_from(["tool_use", "end_turn", "max_tokens", "refusal"]))
 def test_generated_answers_never_raise_and_stay_within_the_open_options(data: list[object], stop: str) -> None:

@@ -55,6 +55,7 @@ def test_a_refused_request_is_reported_and_not_retried(status: int) -> None:
     assert len(bodies) == 1
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(
     "body",
     [

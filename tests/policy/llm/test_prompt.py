@@ -175,6 +175,7 @@ def test_each_name_of_the_instructions_is_in_the_language() -> None:
     assert (called | alone) - other <= set(language.__all__)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", EXAMPLES)
 def test_the_examples_of_the_instructions_are_proved(tmp_path: Path, target: str) -> None:
     path = tmp_path / "matmul.py"

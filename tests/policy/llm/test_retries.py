@@ -33,6 +33,7 @@ def test_a_header_asks_for_seconds_or_until_a_date(header: str | None, seconds: 
     assert parse_retry_after(header, NOW) == seconds
 
 
+@pytest.mark.share(3)
 @given(st.text(max_size=60))
 def test_no_header_raises(header: str) -> None:
     found = parse_retry_after(header, NOW)

@@ -26,7 +26,7 @@ def validated(path: Path) -> list[Validation]:
     return [*alone, *(validate_program(each) for each in programs)]
 
 
-@pytest.mark.share(192)
+@pytest.mark.share(384)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_the_text_agrees_with_the_interpreter(path: Path) -> None:
     found = validated(path)
@@ -36,7 +36,7 @@ def test_the_text_agrees_with_the_interpreter(path: Path) -> None:
     assert all(each.right for each in found), [t for each in found for t in each.trials if not t.right][:1]
 
 
-@pytest.mark.share(8, among="addresses computed anew")
+@pytest.mark.share(16, among="addresses computed anew")
 @pytest.mark.parametrize(
     ("file", "name"),
     [("attention_cdna3", "attention_cdna3_mi300x_attend"), ("convolution", "conv2d_dilated")],

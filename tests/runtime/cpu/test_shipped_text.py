@@ -31,7 +31,7 @@ def trials(each: Shipped, *, repeated: bool) -> list[Trial]:
     return found
 
 
-@pytest.mark.share(1400)
+@pytest.mark.share(5000)
 @pytest.mark.parametrize("stem", SHIPPED)
 def test_the_text_agrees_with_the_interpreter(stem: str) -> None:
     """Of a family that differs from another in its type alone, at fewer sizes."""

@@ -40,7 +40,7 @@ def with_fault(
     return validate(own, seeds=2, made=evolve(made, text=text), seconds=seconds, gibibytes=gibibytes, stop=stop)
 
 
-@pytest.mark.share(8, among="runtime: cpu: validate")
+@pytest.mark.share(16, among="runtime: cpu: validate")
 @pytest.mark.parametrize("name", [CDNA3, HOPPER])
 def test_the_text_of_a_proved_kernel_agrees_with_the_interpreter(name: str) -> None:
     found = validate(kernel(name))
@@ -67,13 +67,13 @@ def kinds(found: Validation) -> set[str]:
     return {finding.kind for trial in found.trials for finding in trial.findings}
 
 
-@pytest.mark.share(8, among="runtime: cpu: validate")
+@pytest.mark.share(16, among="runtime: cpu: validate")
 @pytest.mark.parametrize(("name", "old", "new"), FAULTS)
 def test_a_fault_of_the_text_is_found(name: str, old: str, new: str) -> None:
     assert not with_fault(name, old, new).right
 
 
-@pytest.mark.share(8, among="runtime: cpu: validate")
+@pytest.mark.share(16, among="runtime: cpu: validate")
 @pytest.mark.parametrize("place", [256, 4096, -256, -4096])
 def test_an_access_outside_of_all_of_lds_is_out_of_bounds(place: int) -> None:
     """Guard zones lie ahead of the arrays in LDS and behind them."""
@@ -202,7 +202,7 @@ def test_each_text_that_a_build_chooses_from_is_executed(
     assert "1 of 2 runs fail" in out
 
 
-@pytest.mark.share(4, among="texts of programs")
+@pytest.mark.share(8, among="texts of programs")
 def test_each_text_of_a_program_s_launches_is_executed(monkeypatch: pytest.MonkeyPatch) -> None:
     program = load(str(PROVED.parent / "programs" / "proved" / "turned_before.py"))[0].program
     assert program is not None
@@ -249,7 +249,7 @@ def test_a_text_that_fails_is_told_with_code_1(
     assert "of 6 runs fail" in out
 
 
-@pytest.mark.share(4, among="texts of programs")
+@pytest.mark.share(8, among="texts of programs")
 def test_a_program_is_validated_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
     file = PROVED.parent / "programs" / "proved" / "turned_before.py"
 

@@ -134,7 +134,7 @@ CASES: dict[str, Callable[[RocmTorch], None]] = {
 }
 
 
-@pytest.mark.share(100, among="operators on the stand-in")
+@pytest.mark.share(340, among="operators on the stand-in")
 @pytest.mark.parametrize("name", CASES)
 def test_an_operator_is_that_of_double_precision(rocm: RocmTorch, name: str) -> None:
     CASES[name](rocm)

@@ -44,7 +44,7 @@ CASES = (
 )
 
 
-@pytest.mark.share(8, among="orders by expert")
+@pytest.mark.share(16, among="orders by expert")
 @pytest.mark.parametrize("case", CASES)
 def test_assignments_are_sorted_by_expert(rocm: RocmTorch, case: tuple[int, int, int, str, int]) -> None:
     tokens, choices, experts, kind, launches = case
@@ -100,7 +100,7 @@ def received(counts: Array, rows: int) -> tuple[Array, Array, Array]:
     return np.concatenate([[0], np.cumsum(counts.sum(0))]), order, np.argsort(order, kind="stable")
 
 
-@pytest.mark.share(8, among="orders by expert")
+@pytest.mark.share(16, among="orders by expert")
 @pytest.mark.parametrize(("ranks", "experts", "spare"), [(4, 3, 0), (1, 8, 5), (8, 1, 0), (8, 64, 100)])
 def test_received_rows_are_sorted_by_expert(rocm: RocmTorch, ranks: int, experts: int, spare: int) -> None:
     counts = np.random.default_rng(ranks).integers(0, 6, (ranks, experts))

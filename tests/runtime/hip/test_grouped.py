@@ -30,7 +30,7 @@ def expected(a: Tensor, b: Tensor, counts: list[int]) -> np.ndarray[Any, Any]:
     return np.einsum("rk,rkn->rn", a.wide, of_rows).astype(a.array.dtype)
 
 
-@pytest.mark.share(40, among="operators on the processor")
+@pytest.mark.share(80, among="operators on the processor")
 @pytest.mark.parametrize("counts", [[30, 0, 70], [0, 0, 65, 0, 1], [3]], ids=str)
 def test_each_row_meets_its_own_expert(rocm: RocmTorch, counts: list[int]) -> None:
     b = rocm.whole(len(counts), 40, 72, seed=1).mT
@@ -55,7 +55,7 @@ def test_row_major_matrices_of_f16_have_a_kernel_of_their_own(rocm: RocmTorch, c
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(100, among="operators on the stand-in")
+@pytest.mark.share(340, among="operators on the stand-in")
 @pytest.mark.parametrize(
     ("counts", "dtype", "column_major"),
     [([30, 0, 70], "torch.bfloat16", True), ([0, 3], "torch.float16", False)],
@@ -85,7 +85,7 @@ def test_gradients_are_those_of_each_expert(
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(100, among="operators on the stand-in")
+@pytest.mark.share(340, among="operators on the stand-in")
 def test_operands_with_gaps_are_copied(rocm: RocmTorch) -> None:
     counts, wide, many = [9, 2], rocm.whole(11, 48), rocm.whole(4, 16, 24, seed=1)
     a = Tensor(wide.array[:, :24], wide.dtype, placed=rocm.placed)
@@ -95,7 +95,7 @@ def test_operands_with_gaps_are_copied(rocm: RocmTorch) -> None:
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(40, among="operators on the processor")
+@pytest.mark.share(80, among="operators on the processor")
 @pytest.mark.parametrize(
     ("counts", "config"), [([30, 0, 70], "interleaved_64"), ([3, 200], "interleaved_128")], ids=str
 )
@@ -116,7 +116,7 @@ def test_operands_of_8_bits_have_scales_of_blocks(rocm: RocmTorch, counts: list[
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(100, among="operators on the stand-in")
+@pytest.mark.share(340, among="operators on the stand-in")
 @pytest.mark.parametrize(
     ("starts", "element"), [([0, 9, 8, 40], "starts[1] = 9"), ([1, 3, 9, 40], "starts[0] = 1"), ([0, 3, 9, 41], "41")]
 )
@@ -130,7 +130,7 @@ def test_wrong_offsets_are_told_of_and_stop_the_device(rocm: RocmTorch, starts: 
     rocm.stub.library.stub_stop(0)
 
 
-@pytest.mark.share(100, among="operators on the stand-in")
+@pytest.mark.share(340, among="operators on the stand-in")
 @pytest.mark.parametrize(
     "spoilt", ["a tile of two experts", "an expert that there is not", "more rows than a tile has"]
 )

@@ -49,7 +49,7 @@ def is_right(found: Tensor, wanted: np.ndarray[Any, Any]) -> bool:
     return bool(np.abs(found.wide - wanted).max() <= CLOSE[found.dtype] * np.abs(wanted).max())
 
 
-@pytest.mark.share(100, among="operators on the stand-in")
+@pytest.mark.share(340, among="operators on the stand-in")
 @pytest.mark.parametrize(
     ("tokens", "experts", "choices", "dtype", "activation"),
     [(7, 4, 2, "torch.bfloat16", "silu"), (70, 3, 1, "torch.float16", "gelu"), (1, 16, 8, "torch.bfloat16", "gelu")],
@@ -85,7 +85,7 @@ def test_every_configuration_computes_the_layer(rocm: RocmTorch, config: str, dt
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(100, among="operators on the stand-in")
+@pytest.mark.share(340, among="operators on the stand-in")
 @pytest.mark.parametrize("activation", ["silu", "gelu"])
 def test_autograd_has_the_gradients(rocm: RocmTorch, activation: Literal["silu", "gelu"]) -> None:
     _, arrays, wanted = of_gradients("bf16", activation, 64)
@@ -119,7 +119,7 @@ def test_operands_of_8_bits_have_scales_of_blocks(rocm: RocmTorch, config: str) 
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(100, among="operators on the stand-in")
+@pytest.mark.share(340, among="operators on the stand-in")
 @pytest.mark.parametrize(
     ("at", "value", "told"),
     [((2, 1), 4, "element 5 of ids by rows = 4"), ((0, 0), -1, "element 0 of ids by rows = -1")],
@@ -138,7 +138,7 @@ def test_wrong_experts_are_told_of_and_stop_the_device(
     rocm.stub.library.stub_stop(0)
 
 
-@pytest.mark.share(100, among="operators on the stand-in")
+@pytest.mark.share(340, among="operators on the stand-in")
 def test_a_wrong_order_is_refused(rocm: RocmTorch, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of two tokens exchanged by the kernel that sorts, which is not trusted."""
     layer, ordered = import_module("argus.ops.moe"), ORDER.expert_order

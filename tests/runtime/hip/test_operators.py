@@ -28,7 +28,7 @@ def check_product(found: Tensor, a: Tensor, b: Tensor) -> None:
     np.testing.assert_array_equal(found.array.astype(np.float32), rounded(a.wide @ b.wide))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_a_product_is_of_the_kernels_for_the_device(rocm: RocmTorch) -> None:
     a, b = rocm.whole(40, 24), rocm.whole(20, 24, seed=1).mT
     check_product(argus.matmul(a, b), a, b)
@@ -47,7 +47,7 @@ def test_products_of_any_size_and_empty_ones(rocm: RocmTorch) -> None:
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(40, among="operators on the processor")
+@pytest.mark.share(80, among="operators on the processor")
 def test_rows_with_gaps_are_copied(rocm: RocmTorch) -> None:
     """Rows with gaps, a batch of `a` as one matrix, columns in no whole vectors: kernels for gfx942 read dense rows."""
     b = rocm.whole(24, 16, seed=1)
@@ -62,7 +62,7 @@ def test_rows_with_gaps_are_copied(rocm: RocmTorch) -> None:
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(40, among="operators on the processor")
+@pytest.mark.share(80, among="operators on the processor")
 def test_columns_and_batches_have_kernels_of_their_own(rocm: RocmTorch) -> None:
     a, b = rocm.whole(24, 8), rocm.whole(24, 16, seed=1)
     check_product(argus.matmul(a.mT, b), a.mT, b)
@@ -76,7 +76,7 @@ def test_columns_and_batches_have_kernels_of_their_own(rocm: RocmTorch) -> None:
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(40, among="operators on the processor")
+@pytest.mark.share(80, among="operators on the processor")
 def test_rows_of_any_length_are_loaded_in_smaller_vectors(rocm: RocmTorch) -> None:
     for k, config in ((18, "pairs"), (13, "narrow")):
         a, b = rocm.whole(9, k), rocm.whole(20, k, seed=1).mT
@@ -85,7 +85,7 @@ def test_rows_of_any_length_are_loaded_in_smaller_vectors(rocm: RocmTorch) -> No
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(40, among="operators on the processor")
+@pytest.mark.share(80, among="operators on the processor")
 @pytest.mark.parametrize(
     ("dtype", "config", "layouts"),
     [
@@ -107,7 +107,7 @@ def test_k_in_parts_is_two_launches_with_a_workspace(rocm: RocmTorch, dtype: str
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(40, among="operators on the processor")
+@pytest.mark.share(80, among="operators on the processor")
 @pytest.mark.parametrize("shared", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_few_products_of_a_deep_k_are_chosen_to_be_in_parts(rocm: RocmTorch, shared: bool) -> None:
     m, n, k = 9, 24, 4224
@@ -146,14 +146,14 @@ def scaled(rocm: RocmTorch, m: int, n: int, k: int) -> None:
     np.testing.assert_array_equal(found.array.astype(np.float32), rounded(2 * a.wide @ b.wide.T))
 
 
-@pytest.mark.share(40, among="operators on the processor")
+@pytest.mark.share(80, among="operators on the processor")
 def test_products_of_scaled_8_bit_numbers_of_a_deep_k_are_in_parts(rocm: RocmTorch) -> None:
     scaled(rocm, 9, 23, 8256)
     assert [name for name, _ in rocm.stub.launches] == ["fnuz_parts_", "fnuz_sum_"]
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(40, among="operators on the processor")
+@pytest.mark.share(80, among="operators on the processor")
 def test_products_of_scaled_8_bit_numbers(rocm: RocmTorch) -> None:
     scaled(rocm, 40, 23, 48)
     scaled(rocm, 40, 23, 48)  # by the launch that is ready
@@ -162,7 +162,7 @@ def test_products_of_scaled_8_bit_numbers(rocm: RocmTorch) -> None:
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(40, among="operators on the processor")
+@pytest.mark.share(80, among="operators on the processor")
 @pytest.mark.parametrize(("m", "n", "k", "config"), [(40, 23, 144, "any"), (33, 136, 272, "128")])
 def test_products_with_scales_of_blocks(rocm: RocmTorch, m: int, n: int, k: int, config: str) -> None:
     """Exactly: scales are powers of two."""
@@ -197,7 +197,7 @@ def test_products_of_integers_of_a_deep_k_are_in_parts(rocm: RocmTorch) -> None:
     assert not rocm.stub.findings
 
 
-@pytest.mark.share(40, among="operators on the processor")
+@pytest.mark.share(80, among="operators on the processor")
 @pytest.mark.parametrize(("m", "n", "k"), [(40, 23, 48), (1, 1, 16)])
 def test_products_of_integers_with_scales_of_rows_and_columns(rocm: RocmTorch, m: int, n: int, k: int) -> None:
     a, b, of_a, of_b = operands = integers(rocm, m, n, k)

@@ -62,7 +62,7 @@ def checked(rocm: RocmTorch, parts: Parts, name: str) -> list[Row]:
 KERNELS, TIMES = "kernels of gemm", "times of gemm M=64, N=64, K=64"
 
 
-@pytest.mark.share(100, among="operators on the stand-in")
+@pytest.mark.share(340, among="operators on the stand-in")
 @pytest.mark.parametrize("name", [KERNELS, TIMES, "guards of data contracts", mi300x.TRAP])
 def test_the_report_holds_what_was_run(rocm: RocmTorch, parts: Parts, tmp_path: Path, name: str) -> None:
     place = tmp_path / "report.json"
@@ -93,7 +93,7 @@ def test_every_part_is_right(rocm: RocmTorch, parts: Parts, name: str) -> None:
     checked(rocm, parts, name)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_a_wrong_element_and_one_beside_a_tensor_are_reported(
     rocm: RocmTorch, device: Device, parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,7 +57,7 @@ def answered(text: str, *tasks: Task, kernel: str = "") -> tuple[CheckedKernel, 
     return found.kernels
 
 
-@pytest.mark.share(4, among="tasks in the sandbox")
+@pytest.mark.share(16, among="tasks in the sandbox")
 @isolated
 def test_all_tasks_are_done_in_order() -> None:
     (kernel,) = answered(KERNEL, Verify("cvc5"), Interpret({"M": 40}, seed=3), Build(), Suggest())
@@ -76,7 +76,7 @@ def test_all_tasks_are_done_in_order() -> None:
     assert isinstance(suggested, Suggested)
 
 
-@pytest.mark.share(4, among="tasks in the sandbox")
+@pytest.mark.share(16, among="tasks in the sandbox")
 @isolated
 def test_the_returned_kernel_is_the_one_that_was_checked() -> None:
     (judged,) = answered(KERNEL)
@@ -108,7 +108,7 @@ def test_launches_of_a_program_are_verified_where_they_are() -> None:
     assert {result.verdict for each in kernels for result in each.results if isinstance(result, Verified)} == {"proved"}
 
 
-@pytest.mark.share(4, among="tasks in the sandbox")
+@pytest.mark.share(16, among="tasks in the sandbox")
 @isolated
 def test_the_callers_arrays_go_in_and_outputs_come_out() -> None:
     given = {"X": Array.of(np.arange(8, dtype=np.float32)), "Y": Array.of(np.zeros(8, np.float32))}
@@ -167,7 +167,7 @@ def test_a_trusted_reference_finds_faults_that_claims_miss(tmp_path: Path) -> No
     assert failed.code == "E401"
 
 
-@pytest.mark.share(4, among="tasks in the sandbox")
+@pytest.mark.share(16, among="tasks in the sandbox")
 @isolated
 def test_a_refutation_shows_the_line_of_the_text() -> None:
     (kernel,) = answered(WRONG, Verify())

@@ -129,7 +129,7 @@ def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
     return bool(worse or new) or any(after.get(name) == "not checked" for name in told)
 
 
-@pytest.mark.share(64, among="deliveries")
+@pytest.mark.share(132, among="deliveries")
 @pytest.mark.parametrize("target", DESIGNS)
 def test_a_delivery_satisfies_its_claims(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(target, tmp_path / "out", home)
@@ -161,7 +161,7 @@ def missed(folder: Path, reward: str, suspected: Callable[[set[str]], bool], tie
     return found
 
 
-@pytest.mark.share(64, among="deliveries")
+@pytest.mark.share(132, among="deliveries")
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("reward", ["predicted", "measured"])
 def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home: Path, tier: Tier) -> None:
@@ -187,7 +187,7 @@ def test_every_value_that_is_left_out_is_found(tmp_path: Path, home: Path) -> No
     assert missed == []
 
 
-@pytest.mark.share(64, among="deliveries")
+@pytest.mark.share(132, among="deliveries")
 @pytest.mark.parametrize("target", DESIGNS)
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader"])
@@ -212,7 +212,7 @@ def test_every_file_that_is_changed_is_found(role: str, target: str, tmp_path: P
 
 
 @pytest.mark.usefixtures("remembered")
-@pytest.mark.share(64, among="deliveries")
+@pytest.mark.share(132, among="deliveries")
 @pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader"])
 def test_a_file_under_another_name_is_found(role: str, tmp_path: Path, home: Path) -> None:
     """The loader would load the file of the old name, which was not checked."""
@@ -265,7 +265,7 @@ def _traced(design: str) -> Kernel:
 
 
 @pytest.mark.usefixtures("remembered")
-@pytest.mark.share(3, among="certificates of kernels")
+@pytest.mark.share(12, among="certificates of kernels")
 def test_a_kernel_that_is_refuted_is_found(tmp_path: Path, home: Path) -> None:
     """Remove one barrier wait in the IR only."""
     folder = delivery("gfx942", tmp_path / "out", home)
@@ -287,7 +287,7 @@ def test_a_kernel_that_is_refuted_is_found(tmp_path: Path, home: Path) -> None:
     assert shown["traced"].state == "FAILED"
 
 
-@pytest.mark.share(12, among="certificates")
+@pytest.mark.share(48, among="certificates")
 @pytest.mark.usefixtures("remembered")
 def test_a_measured_time_is_not_checked_and_an_impossible_one_fails(tmp_path: Path, home: Path) -> None:
     folder = delivery("sm_90a", tmp_path / "out", home, "measured")
@@ -335,7 +335,7 @@ def test_without_a_compiler_code_is_not_checked(
     assert (shown["code"], shown["time"], shown["source"]) == ("not checked", "not checked", "ok")
 
 
-@pytest.mark.share(12, among="certificates")
+@pytest.mark.share(48, among="certificates")
 def test_another_solver_is_asked_anew(tmp_path: Path, home: Path) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
 
@@ -346,7 +346,7 @@ def test_another_solver_is_asked_anew(tmp_path: Path, home: Path) -> None:
     assert shown["solver"].state == "not checked"
 
 
-@pytest.mark.share(3, among="certificates of kernels")
+@pytest.mark.share(12, among="certificates of kernels")
 def test_a_copy_elsewhere_is_certified_too(tmp_path: Path, home: Path) -> None:
     first = delivery("gfx942", tmp_path / "out", home)
     moved = tmp_path / "elsewhere" / "deep"
@@ -373,7 +373,7 @@ def mine(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf16])
 """
 
 
-@pytest.mark.share(3, among="certificates of kernels")
+@pytest.mark.share(12, among="certificates of kernels")
 def test_a_written_kernel_must_satisfy_the_problem(tmp_path: Path) -> None:
     """Its name proves nothing; its parameters and its proof do."""
     judgement = evolve(best("gfx942"), name="mine")

@@ -145,7 +145,7 @@ def suspected(folder: Path, before: dict[str, str], *, told: set[str]) -> bool:
     return bool(worse or new) or any(after.get(name) == "not checked" for name in told)
 
 
-@pytest.mark.share(64, among="deliveries")
+@pytest.mark.share(132, among="deliveries")
 @pytest.mark.parametrize("target", DESIGNS)
 def test_a_delivery_of_a_file_satisfies_its_claims(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out", target)
@@ -158,7 +158,7 @@ def test_a_delivery_of_a_file_satisfies_its_claims(target: str, tmp_path: Path, 
     validator.validate(claimed(folder))
 
 
-@pytest.mark.share(12, among="certificates")
+@pytest.mark.share(48, among="certificates")
 @pytest.mark.parametrize("target", DESIGNS)
 def test_no_path_is_delivered_and_the_loader_keeps_the_rules(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out", target)
@@ -169,7 +169,7 @@ def test_no_path_is_delivered_and_the_loader_keeps_the_rules(target: str, tmp_pa
     assert complaints(folder / "load.py") == ""
 
 
-@pytest.mark.share(12, among="certificates")
+@pytest.mark.share(48, among="certificates")
 def test_the_loader_of_a_file_compares_with_its_reference(tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out")
 
@@ -179,7 +179,7 @@ def test_the_loader_of_a_file_compares_with_its_reference(tmp_path: Path, home: 
     assert float(shown.split()[-5]) < 2.0**-7
 
 
-@pytest.mark.share(64, among="deliveries")
+@pytest.mark.share(132, among="deliveries")
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("reward", ["predicted", "measured"])
 def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home: Path, tier: Tier) -> None:
@@ -189,7 +189,7 @@ def test_every_value_that_is_changed_is_found(reward: str, tmp_path: Path, home:
     assert missed(folder, reward, lambda told: suspected(folder, before, told=told), tier) == []
 
 
-@pytest.mark.share(64, among="deliveries")
+@pytest.mark.share(132, among="deliveries")
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize("role", ["source", "code", "description", "ir", "loader", "assembly", "problem"])
 def test_every_file_that_is_changed_is_found(role: str, tmp_path: Path, home: Path) -> None:
@@ -208,7 +208,7 @@ def test_every_file_that_is_changed_is_found(role: str, tmp_path: Path, home: Pa
     assert shown[{"problem": "problem text", "ir": "traced" if "traced" in shown else "ir"}.get(role, role)] == "FAILED"
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.usefixtures("remembered")
 def test_without_the_file_claims_that_need_it_are_not_checked(tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out")
@@ -233,7 +233,7 @@ def test_without_the_file_claims_that_need_it_are_not_checked(tmp_path: Path, ho
     assert {shown[name] for name in ("verdict", "source", "code", "loader", "claims", "time")} == {"ok"}
 
 
-@pytest.mark.share(12, among="certificates")
+@pytest.mark.share(48, among="certificates")
 @pytest.mark.usefixtures("remembered")
 def test_the_file_under_another_name_is_found(tmp_path: Path, home: Path) -> None:
     """The loader would run the file of the old name, which was not checked."""
@@ -267,7 +267,7 @@ def test_a_file_that_must_not_run_here_is_not_checked(
     assert shown["problem text"].state == "ok"
 
 
-@pytest.mark.share(64, among="deliveries")
+@pytest.mark.share(132, among="deliveries")
 @pytest.mark.usefixtures("remembered")
 @pytest.mark.parametrize(
     ("text", "found"),
@@ -295,7 +295,7 @@ def test_another_reference_under_its_own_name_is_found_or_not_checked(
     assert {shown["runs"].state, shown["fresh inputs"].state} <= ({"FAILED"} if found else {"not checked"})
 
 
-@pytest.mark.share(12, among="certificates")
+@pytest.mark.share(48, among="certificates")
 @pytest.mark.usefixtures("remembered")
 def test_another_kernel_under_the_same_certificate_is_found(tmp_path: Path, home: Path) -> None:
     """It is proved, correct and consistent with its source and code, but not the claimed design."""
@@ -337,7 +337,7 @@ def test_sizes_that_the_kernel_does_not_take_are_found(tmp_path: Path, home: Pat
     assert "admitted" in failing(folder)
 
 
-@pytest.mark.share(12, among="certificates")
+@pytest.mark.share(48, among="certificates")
 @pytest.mark.usefixtures("remembered")
 def test_a_time_below_what_the_kernel_does_fails_and_a_measured_one_is_not_checked(tmp_path: Path, home: Path) -> None:
     folder = delivery(home, tmp_path / "out", reward="measured")

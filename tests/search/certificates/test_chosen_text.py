@@ -43,7 +43,7 @@ def source(folder: Path) -> Check:
     return next(each for each in shown if each.name == "source")
 
 
-@pytest.mark.share(12, among="certificates")
+@pytest.mark.share(48, among="certificates")
 def test_the_source_is_what_the_build_chooses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "= opaque(" in next(folder.glob("*.hip")).read_text(encoding="utf-8")
     assert source(folder).state == "FAILED"

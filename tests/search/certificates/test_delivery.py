@@ -76,7 +76,7 @@ def test_no_path_of_this_machine_is_delivered(target: str, tmp_path: Path, home:
         assert str(home).encode() not in data, path.name
 
 
-@pytest.mark.share(12, among="certificates")
+@pytest.mark.share(48, among="certificates")
 @pytest.mark.parametrize("target", DESIGNS)
 def test_the_loader_keeps_the_rules(target: str, tmp_path: Path, home: Path) -> None:
     folder = delivery(target, tmp_path / "out", home)
@@ -125,7 +125,7 @@ def printed(script: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.share(12, among="certificates")
+@pytest.mark.share(48, among="certificates")
 def test_without_a_runner_the_loader_interprets_and_says_so(tmp_path: Path, home: Path) -> None:
     folder = delivery("gfx942", tmp_path / "out", home)
 

@@ -19,7 +19,7 @@ SMALL = Gemm(2048, 2048, 2048, "bf16", "gfx942")
 SHORT = Cdna3Staged(bk=64, run=8, vector=8, swizzle=True)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_resident_blocks_agree_with_compiler_reports() -> None:
     """Every tenth design of MI300X; a few may differ, where registers are underestimated."""
     machine, designs = MACHINES["gfx942"], design_space("gfx942")

@@ -85,7 +85,7 @@ def test_lineage_names_designs_that_differ_in_the_technique(without: str, design
     assert said in check_technique(evolve(SUPER, lineage=(row,)), CheckContext(ground=few)).faults
 
 
-@pytest.mark.share(4, among="techniques checked")
+@pytest.mark.share(16, among="techniques checked")
 def test_a_proved_example_has_its_preconditions_proved() -> None:
     found = check_technique(evolve(SUPER, lineage=(), conjecture=True), CheckContext(ground=few, verify=verify))
 
@@ -93,7 +93,7 @@ def test_a_proved_example_has_its_preconditions_proved() -> None:
     assert [each.proved for each in found.examples] == [True]
 
 
-@pytest.mark.share(4, among="techniques checked")
+@pytest.mark.share(16, among="techniques checked")
 def test_a_precondition_that_does_not_apply_fails() -> None:
     (fault,) = check_technique(
         evolve(SUPER, preconditions=("I16",), lineage=(), conjecture=True),
@@ -103,7 +103,7 @@ def test_a_precondition_that_does_not_apply_fails() -> None:
     assert fault == "sm_90a: `staged_group4`: I16 is not applicable"
 
 
-@pytest.mark.share(4, among="techniques checked")
+@pytest.mark.share(16, among="techniques checked")
 def test_a_technique_whose_kernels_are_not_proved_fails() -> None:
     odd = {"grouped-order": set_field(Staged, "bn", 72)}
     wide = {"grouped-order": set_field(Staged, "stages", 64)}

@@ -38,7 +38,7 @@ thrice = kernel(target=sm_90a, threads=128)(scaled(3.0))
 """
 
 
-@pytest.mark.share(4, among="kernels mined")
+@pytest.mark.share(16, among="kernels mined")
 def test_a_kernel_of_a_file_is_mined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "mine", PLAIN, "--sizes", "M=512,N=512,K=512", "-o", str(tmp_path)]) == 0
 

@@ -40,7 +40,7 @@ def test_steps_go_back_to_the_first_design() -> None:
     assert mined.rejected == ()
 
 
-@pytest.mark.share(4, among="kernels mined")
+@pytest.mark.share(16, among="kernels mined")
 def test_a_step_to_a_kernel_that_is_not_proved_is_not_taken() -> None:
     def judge(kernel: Kernel) -> Report:
         report = verify(kernel)
@@ -74,7 +74,7 @@ def test_an_unproved_expert_yields_no_skills() -> None:
     assert step.why == "it is refuted"
 
 
-@pytest.mark.share(4, among="kernels mined")
+@pytest.mark.share(16, among="kernels mined")
 def test_uses_of_one_technique_are_one_step() -> None:
     found = [each for each in mine(Staged(bn=256), TECHNIQUES, tools(), design_space()) if isinstance(each, Skill)]
 
@@ -96,7 +96,7 @@ def test_a_draft_page_contains_the_mined_step() -> None:
     assert set(mined.skills[0].technique.preconditions) <= set(page.preconditions)
 
 
-@pytest.mark.share(4, among="kernels mined")
+@pytest.mark.share(16, among="kernels mined")
 def test_invariants_that_only_the_expert_needs_become_preconditions() -> None:
     steps = mine(Hopper(cluster=(2, 1)), TECHNIQUES, tools(), design_space())
     first = next(each for each in steps if isinstance(each, Skill))

@@ -210,7 +210,7 @@ def test_a_worker_that_dies_before_initialisation_is_reported() -> None:
     pool.close()
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 def test_workers_get_gpus_round_robin() -> None:
     pool = WorkerProcesses(judge, 3, seconds=30.0, devices=("4", "7"))
     flying = [(name, pool.submit(name)) for name in ("a", "b", "c", "d")]

@@ -80,7 +80,7 @@ def test_an_unknown_design_is_ill_formed(tools: Tools) -> None:
     assert "E903" in found.why
 
 
-@pytest.mark.share(40, among="search: evaluation: gate")
+@pytest.mark.share(52, among="search: evaluation: gate")
 @pytest.mark.parametrize(
     ("card", "outcome", "stage", "why"),
     [
@@ -130,14 +130,14 @@ def written(A: Tensor["M K", bf16], B: Tensor["N K", bf16], C: Tensor["M N", bf1
 """
 
 
-@pytest.mark.share(3, among="texts for a problem")
+@pytest.mark.share(12, among="texts for a problem")
 def test_a_text_must_satisfy_the_problem(tools: Tools) -> None:
     found = evaluate(PROBLEM, "text-1", tools, TEXT)
 
     assert (found.outcome, found.why) == ("timed", "")
 
 
-@pytest.mark.share(40, among="search: evaluation: gate")
+@pytest.mark.share(52, among="search: evaluation: gate")
 @pytest.mark.parametrize(
     ("old", "new", "outcome", "why"),
     [
@@ -172,7 +172,7 @@ def test_a_refuted_text_brings_its_counterexample(tools: Tools) -> None:
     assert found.counterexample["thread"] == 0
 
 
-@pytest.mark.share(40, among="search: evaluation: gate")
+@pytest.mark.share(52, among="search: evaluation: gate")
 @pytest.mark.parametrize(
     ("old", "new", "outcome", "why"),
     [
@@ -212,7 +212,7 @@ def nothing(kernel: Kernel) -> str:
     return ""
 
 
-@pytest.mark.share(3, among="texts for a problem")
+@pytest.mark.share(12, among="texts for a problem")
 def test_without_that_check_names_of_its_own_would_pass(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     text = TEXT.replace("dict(m=m, k=k)", "dict(m=m + M // 2048, k=k)", 1)
     text = text.replace("C, lambda m, n: dict(m=m, n=n)", "C, lambda m, n: dict(m=m + M // 2048, n=n)")
@@ -240,7 +240,7 @@ def with_a_short_sum() -> str:
     return TEXT.replace(stored, SHORT.lstrip("\n"))
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(3)
 def test_a_claim_under_a_condition_lets_no_shorter_sum_pass(tools: Tools) -> None:
     found = evaluate(PROBLEM, "text-6", tools, with_a_short_sum())
 
@@ -248,7 +248,7 @@ def test_a_claim_under_a_condition_lets_no_shorter_sum_pass(tools: Tools) -> Non
     assert "claim no product" in found.why
 
 
-@pytest.mark.share(3, among="texts for a problem")
+@pytest.mark.share(12, among="texts for a problem")
 def test_without_that_check_a_shorter_sum_would_pass(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     def of_all_elements(kernel: Kernel) -> Contraction | None:
         conditional = [s for s in kernel.prologue if isinstance(s, Assert) and isinstance(s.claim, Covers)][1:]

@@ -47,7 +47,7 @@ def test_own_names_are_taken_out_of_the_problems_kernel() -> None:
     assert without_own_claims(plain, own_names(plain)) is plain
 
 
-@pytest.mark.share(4, among="own claims of written kernels")
+@pytest.mark.share(8, among="own claims of written kernels")
 @pytest.mark.parametrize(
     ("claim", "found"),
     [
@@ -66,7 +66,7 @@ def test_own_claims_are_proved_or_refuted_by_a_counterexample(claim: str, found:
     assert (counterexample is not None) == said.startswith(f"refuted: {OWN}")
 
 
-@pytest.mark.share(4, among="own claims of written kernels")
+@pytest.mark.share(8, among="own claims of written kernels")
 @pytest.mark.parametrize(
     "edit",
     [
@@ -86,7 +86,7 @@ def test_the_problems_claim_cannot_be_weakened(edit: tuple[str, str]) -> None:
     assert not refused.value.why.startswith(OWN)
 
 
-@pytest.mark.share(4, among="own claims of written kernels")
+@pytest.mark.share(8, among="own claims of written kernels")
 def test_a_kernel_of_a_files_problem_proves_what_the_files_kernel_proves() -> None:
     """Without this check, a kernel that claims less passes by the small sizes that the interpreter runs."""
     problem = problem_of(str(ROWS / "start.py"), "sm_90a", "R=64,N=64")

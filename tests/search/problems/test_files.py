@@ -69,7 +69,7 @@ def test_a_file_is_searched_end_to_end(target: str, tmp_path: Path, capsys: pyte
     assert {"invariants", "interpreter", "compile", "timing"} <= found["best"]["seconds"].keys()
 
 
-@pytest.mark.share(3, among="problems in files")
+@pytest.mark.share(12, among="problems in files")
 def test_a_wrong_reference_stops_every_candidate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = searched(kernel_file(tmp_path, reference=WRONG), "--trials", "2", code=1, capsys=capsys)
 
@@ -117,7 +117,7 @@ def test_unusable_sizes_are_reported(sizes: str, said: str, tmp_path: Path) -> N
     assert said in caught.value.diagnostic.message
 
 
-@pytest.mark.share(4, among="searches of files")
+@pytest.mark.share(12, among="searches of files")
 def test_a_run_resumes_only_with_the_same_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = kernel_file(tmp_path)
     first = searched(path, "--trials", "1", capsys=capsys)
@@ -161,7 +161,7 @@ def test_the_work_of_a_product_is_that_of_its_tiles(tmp_path: Path) -> None:
     assert counted.unknown == ()
 
 
-@pytest.mark.share(4, among="searches of files")
+@pytest.mark.share(12, among="searches of files")
 def test_claims_are_suggested_where_there_are_none_and_the_verdict_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -222,7 +222,7 @@ def test_admissible_configurations_of_a_family_are_designs(tmp_path: Path) -> No
     assert bases("M=64,N=64,K=32") == {"product_flat"}
 
 
-@pytest.mark.share(3, among="problems in files")
+@pytest.mark.share(12, among="problems in files")
 def test_a_text_for_a_file_has_the_parameters_of_its_kernel(tmp_path: Path) -> None:
     found = problem(kernel_file(tmp_path))
     text = SMALL["gfx942"].read_text(encoding="utf-8")
@@ -246,7 +246,7 @@ def test_from_python_a_file_is_searched_by_its_path_and_sizes(tmp_path: Path) ->
     assert found.best.name == "matmul"
 
 
-@pytest.mark.share(4, among="searches of files")
+@pytest.mark.share(12, among="searches of files")
 def test_a_worker_process_judges_by_the_name_of_the_problem(tmp_path: Path) -> None:
     found = problem(kernel_file(tmp_path))
     workers = WorkerProcesses(GateTask(str(found), found.target), 1, 120.0)
@@ -282,7 +282,7 @@ def test_the_best_is_delivered_and_certified_elsewhere(
     assert main(["certify", str(tmp_path / "elsewhere")]) == 1
 
 
-@pytest.mark.share(3, among="problems in files")
+@pytest.mark.share(12, among="problems in files")
 def test_a_device_gets_the_kernel_and_its_time_is_compared_with_its_own_work(tmp_path: Path) -> None:
     """The file declares almost no work, but the kernel multiplies."""
     path = kernel_file(tmp_path, "sm_90a", RIGHT + '\n\ndef work(M, N, K):\n    return {"writes": 2}\n')

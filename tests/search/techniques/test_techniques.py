@@ -142,7 +142,7 @@ def test_techniques_of_several_kinds_are_one() -> None:
     assert not both.rewrites
 
 
-@pytest.mark.share(8)
+@pytest.mark.share(16)
 @pytest.mark.parametrize(
     ("technique", "kernel"),
     [

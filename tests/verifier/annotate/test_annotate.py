@@ -49,7 +49,7 @@ def unclaimed() -> str:
     return bare((CORPUS / "proved" / "direct_from_global.py").read_text(encoding="utf-8"))
 
 
-@pytest.mark.share(10, among="verifier: annotate: annotate")
+@pytest.mark.share(40, among="verifier: annotate: annotate")
 @pytest.mark.parametrize("path", [*EXAMPLES, *KERNELS], ids=lambda path: path.stem)
 def test_a_kernel_without_claims_gets_claims_of_every_output(path: Path, tmp_path: Path) -> None:
     text = bare(path.read_text(encoding="utf-8"))
@@ -98,7 +98,7 @@ def test_existing_claims_are_unchanged(tmp_path: Path) -> None:
     assert made.added == ()
 
 
-@pytest.mark.share(10, among="verifier: annotate: annotate")
+@pytest.mark.share(40, among="verifier: annotate: annotate")
 @pytest.mark.parametrize("newline", ["\r\n", "\r"])
 def test_line_endings_tabs_and_byte_order_marks_are_unchanged(newline: str, tmp_path: Path) -> None:
     text = "\ufeff" + unclaimed().replace("    ", "\t").replace("\n", newline)
@@ -151,7 +151,7 @@ def test_every_configuration_of_a_family_is_proved_with_sizes_that_have_no_name(
     assert not any("// 8" in each.code or "// 16" in each.code for each in made.added)
 
 
-@pytest.mark.share(10, among="verifier: annotate: annotate")
+@pytest.mark.share(40, among="verifier: annotate: annotate")
 @pytest.mark.parametrize(
     ("wrong", "code", "said"),
     [

@@ -102,6 +102,7 @@ def test_the_tile_that_fills_them_no_longer_moves_sums() -> None:
     assert quick < slow
 
 
+@pytest.mark.share(3)
 def test_a_report_for_the_model_is_that_of_the_code() -> None:
     assert compile_resources(traced(SMALL)) == compiled_from_report(made(SMALL).report)
 

@@ -145,6 +145,7 @@ def test_a_barrier_in_a_branch_counts_its_threads() -> None:
     assert compile_cuda(text, "made").cubin[:4] == b"\x7fELF"
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("dtype", [f32, bf16, f16], ids=str)
 def test_the_compiler_takes_every_operation(dtype: DType) -> None:
     """Infinities among them, and literals that are no numbers."""

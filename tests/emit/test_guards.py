@@ -195,6 +195,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.skipif(not host.available(), reason="runs the text on this machine")
 @pytest.mark.parametrize(("file", "integers", "sizes"), ROWS)
 def test_device_and_host_checks_agree(file: str, integers: list[int], sizes: dict[str, int], tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def scaled(target: Target) -> Kernel:
     return by_rows.trace()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("target", [gfx942, sm_90a], ids=str)
 def test_it_is_a_product_to_every_claim(target: Target) -> None:
     made = scaled(target)

@@ -79,7 +79,7 @@ def wide(array: Array) -> npt.NDArray[np.float64]:
 ROWS = [("hopper", 4), ("hopper", 2052), ("cdna3", 1000), ("cdna3", 2052), ("any_length", 1), ("any_length", 1027)]
 
 
-@pytest.mark.share(48, among="listings")
+@pytest.mark.share(96, among="listings")
 @pytest.mark.parametrize(("config", "length"), ROWS)
 def test_softmax(config: str, length: int) -> None:
     made, x = kernel("softmax", "softmax", config), 3 * normal(1, 2, length)
@@ -90,7 +90,7 @@ def test_softmax(config: str, length: int) -> None:
         assert np.allclose(outcome.arrays["Y"], powers / powers.sum(1, keepdims=True), rtol=1e-5, atol=0)
 
 
-@pytest.mark.share(48, among="listings")
+@pytest.mark.share(96, among="listings")
 @pytest.mark.parametrize(("config", "length"), ROWS)
 def test_layer_norm(config: str, length: int) -> None:
     made = kernel("layer_norm", "layer_norm", config)
@@ -103,7 +103,7 @@ def test_layer_norm(config: str, length: int) -> None:
         assert np.allclose(outcome.arrays["Y"], wanted, rtol=0, atol=1e-5)
 
 
-@pytest.mark.share(48, among="listings")
+@pytest.mark.share(96, among="listings")
 @pytest.mark.parametrize(("config", "length"), ROWS[:4])
 def test_scan(config: str, length: int) -> None:
     made, x = kernel("scan", "scan", config), normal(1, 2, length)
@@ -113,7 +113,7 @@ def test_scan(config: str, length: int) -> None:
         assert np.allclose(outcome.arrays["Y"], wide(x).cumsum(1), rtol=0, atol=1e-4)
 
 
-@pytest.mark.share(48, among="listings")
+@pytest.mark.share(96, among="listings")
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
@@ -192,7 +192,7 @@ def test_products_at_other_places_are_reported() -> None:
     assert found.message.startswith("element [0, 0, 0, 0] of `Y` is not the sum of its products: 48 of 48 are missing")
 
 
-@pytest.mark.share(48, among="listings")
+@pytest.mark.share(96, among="listings")
 @pytest.mark.parametrize("config", ["hopper", "cdna3"])
 @pytest.mark.parametrize(
     ("name", "family"), [("depthwise", "depthwise"), ("max_pool", "max_pool"), ("max_pool", "average_pool")]
@@ -287,7 +287,7 @@ def heads(sizes: Mapping[str, int]) -> dict[str, Array]:
     return {"Q": of(1, "H", "S"), "K": of(2, "G", "T"), "V": of(3, "G", "T")}
 
 
-@pytest.mark.share(48, among="listings")
+@pytest.mark.share(96, among="listings")
 @pytest.mark.parametrize(
     "sizes",
     [{"B": 1, "H": 2, "G": 1, "S": 70, "T": 300}, {"B": 1, "H": 1, "G": 1, "S": 1, "T": 1}],
@@ -310,7 +310,7 @@ SPOILED = {
 }
 
 
-@pytest.mark.share(48, among="listings")
+@pytest.mark.share(96, among="listings")
 @pytest.mark.parametrize("fault", SPOILED)
 def test_wrong_attention_is_reported(fault: str) -> None:
     edit, code = SPOILED[fault]
@@ -319,7 +319,7 @@ def test_wrong_attention_is_reported(fault: str) -> None:
     assert code in codes(run(made, sizes, schedule=directed(made)[0]))
 
 
-@pytest.mark.share(48, among="listings")
+@pytest.mark.share(96, among="listings")
 @pytest.mark.parametrize("sizes", [(1, 2, 1, 50, 130), (1, 1, 1, 3, 64)])
 def test_attention_on_mi300x(sizes: tuple[int, ...]) -> None:
     made, named = program("attention_cdna3", "attention_cdna3"), dict(zip("BHGST", sizes, strict=True))

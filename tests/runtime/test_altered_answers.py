@@ -84,6 +84,7 @@ def altered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.fail("no altered row makes the portfolio prove the kernel")
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("altered")
 def test_a_named_solver_and_all_ask_again() -> None:
     for solver in ("z3", "cvc5", "all"):
@@ -91,6 +92,7 @@ def test_a_named_solver_and_all_ask_again() -> None:
     assert isinstance(by("portfolio").verdict, Proved), "what the cache may be trusted for: docs/soundness.md"
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("altered")
 def test_certify_asks_again() -> None:
     claimed = claims.proof(by())
@@ -101,11 +103,13 @@ def test_certify_asks_again() -> None:
     assert "refuted" in found["verdict"].why
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("altered")
 def test_a_first_launch_asks_again() -> None:
     assert verify_cached(KERNEL).verdict == "refuted"
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("altered")
 def test_a_search_asks_again_before_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Report | ProgramReport] = []

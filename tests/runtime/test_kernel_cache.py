@@ -114,6 +114,7 @@ def test_another_version_verifies_and_compiles_again(tmp_path: Path, monkeypatch
     assert len(sources_digest()) == 64
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"verdict": "proved"}', "\udcff"])
 def test_a_damaged_verdict_is_recomputed(tmp_path: Path, text: str) -> None:
     verify_cached(twice.trace(), tmp_path)

@@ -61,6 +61,7 @@ def test_a_fault_from_tile_to_tile_needs_the_text_for_two_blocks() -> None:
     assert not changed(few, "2 * tile", "1 * tile")
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(
     ("old", "new"),
     [

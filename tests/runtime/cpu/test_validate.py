@@ -96,6 +96,7 @@ def test_an_access_to_the_next_array_in_lds_is_out_of_bounds() -> None:
     assert re.search(r"byte (8192|10240) of shared memory", finding.where)
 
 
+@pytest.mark.share(3)
 def test_an_access_to_the_next_array_in_shared_memory_is_out_of_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """As above; without moving arrays apart it is the right element, and agrees."""
     right, beyond = "descriptor<32>(ring_b_ + 512 *", "descriptor<32>(ring_a_ + 8192 + 512 *"

@@ -44,6 +44,7 @@ def bound(
     return held, kernel.bind({"X": x, "starts": held, "Y": y}, sizes, 0, promises)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("promises", ["stop", "tell", "fetch"])
 def test_integers_that_keep_the_contract_pass(rocm: RocmTorch, kernel: LoadedKernel, promises: Promises) -> None:
     _, launch = bound(rocm, kernel, [0, 7, 7, ROWS], promises)

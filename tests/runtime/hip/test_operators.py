@@ -38,6 +38,7 @@ def test_a_product_is_of_the_kernels_for_the_device(rocm: RocmTorch) -> None:
     assert not rocm.stub.findings
 
 
+@pytest.mark.share(3)
 def test_products_of_any_size_and_empty_ones(rocm: RocmTorch) -> None:
     for m, n, k in ((1, 1, 8), (33, 7, 16), (130, 3, 72)):
         a, b = rocm.whole(m, k), rocm.whole(n, k, seed=1).mT

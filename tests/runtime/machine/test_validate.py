@@ -67,6 +67,7 @@ def test_machine_code_agrees_with_the_interpreter_bit_for_bit() -> None:
     assert found["C"].any()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", ["s_barrier", "s_waitcnt"])
 def test_an_instruction_that_is_left_out_is_found_with_the_line_of_the_program(name: str) -> None:
     kernel, made = product()
@@ -109,6 +110,7 @@ def test_code_with_changed_bits_runs_or_is_refused(seed: int) -> None:
     assert ended in {"E420", "E502"} or int(ended) > 0
 
 
+@pytest.mark.share(3)
 def test_the_command_executes_machine_code(capsys: pytest.CaptureFixture[str]) -> None:
     file = str(PROVED / "many_small_tensors_in_lds.py")
     status = main(["validate", file, "--level", "machine", "--sizes", "M=5", "--seeds", "1", "--json"])

@@ -32,11 +32,10 @@ STEPS_PER_SECOND = 5_000_000
 """Resource units (`rlimit`) that Z3 spends in about one second on an idle core."""
 RUNS_PER_SECOND = 50
 """Runs of the interpreter that a search makes in about one second on an idle core."""
-TERMS_PER_SECOND = 300_000
-"""Terms of polynomials that normal forms may go through for each nominal second of a budget.
+TERMS_PER_SECOND = 200_000
+"""Terms of polynomials and their factors that normal forms go through in about one second on an idle core.
 
-Attention that decodes on pages of 16 keys, the shipped kernel whose proof needs most, takes 1,400,000 in all. Where
-polynomials are as large as there, 6,000 take a second.
+Comparisons that are given up go through 80,000 to 400,000: the more there is in tests, the fewer.
 """
 NOMINAL_SECONDS = 10.0
 """Duration of the default budget on an idle core, of a query and of a search."""
@@ -54,7 +53,7 @@ class Budget:
     steps: resource units of Z3 (`rlimit`) per query; a backend with other units scales them.
     runs: runs of the interpreter per search for a counterexample.
     points: assignments that the enumerating backend may try.
-    terms: terms of polynomials that normal forms of values may go through in one proof.
+    terms: terms of polynomials, and their factors, that normal forms of values may go through in one proof.
     seconds: timeout (wall clock) of a query or a search, whatever it has counted.
     total: seconds of the processor, in the proving thread, for the proof of a kernel or a program; without a limit
     unless something waits for it. A machine that does other work, too, finds the same verdict later.

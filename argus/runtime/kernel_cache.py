@@ -13,6 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from time import perf_counter, thread_time
 
+from attrs import evolve
+
 from argus.core.diagnostic import ArgusError
 from argus.core.index_text import show
 from argus.core.ir import Kernel, Program
@@ -43,6 +45,12 @@ from argus.verifier.program import verify_program
 
 _NO_SOLVER = ("E601", "E602")
 _CODE = {"sm_90a": ".cubin", "gfx942": ".hsaco"}
+LAUNCH = evolve(Budget(), terms=30_000_000)
+"""What a proof before a launch may take, once on a machine: the default, but for terms of normal forms.
+
+Kernels that decode on pages of 16 keys join what several blocks have found of short pages: that takes some 7,000,000
+terms, more than the default, which is meant for someone who waits.
+"""
 """The suffix of files with code, by target."""
 
 _PATIENCE = 1.0
@@ -93,7 +101,7 @@ def verify_cached(kernel: Kernel, folder: Path | None = None, budget: Budget | N
         word = "unclaimed" if report.uncovered else verdict_word(report.verdict)
         return CachedVerdict(word, report.solver, assumptions(report.verdict), _reason(report.verdict))
 
-    return _verdict(place, kernel.name, compute, budget or Budget())
+    return _verdict(place, kernel.name, compute, budget or LAUNCH)
 
 
 def _reason(verdict: Verdict) -> str:
@@ -144,7 +152,7 @@ def verify_program_cached(program: Program, folder: Path | None = None, budget: 
         word = verdict_word(report.verdict) if claimed else "unclaimed"
         return CachedVerdict(word, solver, listed, _reason(report.verdict))
 
-    return _verdict(place, program.name, compute, budget or Budget())
+    return _verdict(place, program.name, compute, budget or LAUNCH)
 
 
 def _folder_of(kernel: Kernel, folder: Path | None) -> tuple[Path, str]:

@@ -9,13 +9,13 @@ from types import ModuleType
 import pytest
 from attrs import evolve
 
-from argus.core.query import Budget
 from argus.core.verdict import Proved, Verdict
 from argus.kernels.decode import CONFIGS, FAMILIES
 from argus.kernels.schedules import decode as schedule
+from argus.runtime.kernel_cache import LAUNCH
 from argus.verifier.program import verify_program
 
-NO_RUNS = evolve(Budget(), runs=0)
+NO_RUNS = evolve(LAUNCH, runs=0)
 BF16, F16 = FAMILIES
 
 

@@ -15,19 +15,22 @@ from argus.core.verdict import Report, Unknown
 from argus.emit.cuda import nvrtc
 from argus.language import (
     Tensor,
+    assert_equals,
     assert_written_once,
     block_id,
     ceil_div,
     copy,
+    elements,
     f32,
     kernel,
+    load,
     registers,
     sm_90a,
     spread,
     tag,
 )
 from argus.runtime import proof_records
-from argus.runtime.kernel_cache import UNVERIFIED, build_ahead, build_cached, sources_digest, verify_cached
+from argus.runtime.kernel_cache import LAUNCH, UNVERIFIED, build_ahead, build_cached, sources_digest, verify_cached
 from argus.solvers.choice import use_solver
 from argus.verifier.kernel import verify
 
@@ -43,6 +46,15 @@ def twice(X: Tensor["M N", f32], Y: Tensor["M N", f32]) -> None:
     copy(X.tile((16, 16), (m, n)), x, edge=0)
     copy(x + x, Y.tile((16, 16), (m, n)), edge=0)
     assert_written_once(Y, lambda m, n: dict(m=m, n=n))
+
+
+@kernel(target=sm_90a, threads=64)
+def claimed(X: Tensor["M N", f32], Y: Tensor["M N", f32]) -> None:
+    (M, N) = X.shape
+    m, n = block_id((ceil_div(M, 8), ceil_div(N, 8)))
+    x = load(X.tile((8, 8), (m, n)), spread((8, 8), threads=64, vector=1), edge=0)
+    copy(x * (x + 1.0), Y.tile((8, 8), (m, n)), edge=0)
+    assert_equals(Y, lambda m, n: (elements(X)(m, n) + 1) * elements(X)(m, n))
 
 
 def refused(*_given: object, **_named: object) -> None:
@@ -122,6 +134,23 @@ def test_a_damaged_verdict_is_recomputed(tmp_path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
     assert verify_cached(twice.trace(), tmp_path).verdict == "proved"
+
+
+def test_a_launch_may_take_more_normal_forms_than_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[Budget] = []
+
+    def counted(kernel: Kernel, budget: Budget) -> Report:
+        limits.append(budget)
+        return verify(kernel, budget=budget)
+
+    monkeypatch.setattr(module, "verify", counted)
+
+    few = evolve(Budget(), terms=10)
+    assert verify_cached(claimed.trace(), tmp_path, few).verdict == "unknown"
+    assert verify_cached(claimed.trace(), tmp_path).verdict == "proved", "what was given up is asked for again"
+    assert limits == [few, LAUNCH]
+    assert evolve(LAUNCH, terms=Budget().terms) == Budget()
+    assert LAUNCH.terms > Budget().terms
 
 
 def test_a_verdict_of_another_machine_is_recomputed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,7 +272,7 @@ def test_a_damaged_attempt_is_repeated(tmp_path: Path, monkeypatch: pytest.Monke
         assert verify_cached(twice.trace(), tmp_path).verdict == "unknown"
         (path,) = tmp_path.rglob("attempt-*.json")
         path.write_text(text, encoding="utf-8")
-    assert asked == [Budget()] * 4
+    assert asked == [LAUNCH] * 4
 
 
 @pytest.mark.parametrize(("waits", "tries"), [(0.9, 1), (30.0, 2)])

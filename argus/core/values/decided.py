@@ -11,6 +11,7 @@ from argus.core.values import polynomial as polys
 from argus.core.values.atoms import ONE, ZERO, Above, Atom, NoNormalFormError, Poly, inner
 from argus.core.values.cases import Cases, Infinite, Open, Undefined, Value
 from argus.core.values.conditions import positive
+from argus.core.values.effort import Effort, size_within, unlimited
 from argus.core.values.ends import least_of
 from argus.core.values.literals import certain, rewritten
 from argus.core.values.nested_tests import orders, tests, unbound
@@ -68,27 +69,29 @@ def _known(facts: tuple[Cond, ...]) -> frozenset[Cond]:
     return frozenset(facts).union(*(certain(holds(fact)) for fact in facts))
 
 
-def open_tests(of: NormalForm | str, facts: tuple[Cond, ...]) -> tuple[Cond, ...]:
+def open_tests(of: NormalForm | str, facts: tuple[Cond, ...], effort: Effort | None = None) -> tuple[Cond, ...]:
     """The tests, and orders of the operands of extrema, that the facts leave open in a normal form, if there is one.
 
-    None where the facts leave it no value, as where they say that what it divides by is 0.
+    None where the facts leave it no value, as where they say that what it divides by is 0, and where that takes more
+    than the effort; without a limit if that is None.
     """
     try:
-        found = () if isinstance(of, str) else _open(of.value, facts)
+        found = () if isinstance(of, str) else _open(of.value, facts, effort or unlimited())
     except NoNormalFormError:
         return ()
     return tuple(sorted(found, key=lambda each: each.digest))
 
 
-def _open(value: Value, facts: tuple[Cond, ...]) -> set[Cond]:
+def _open(value: Value, facts: tuple[Cond, ...], effort: Effort) -> set[Cond]:
     match value:
         case Cases(test=test, then=then, other=other):
-            return _open(test, facts) | _open(then, facts) | _open(other, facts)
+            return set[Cond]().union(*(_open(each, facts, effort) for each in (test, then, other)))
         case Open(of=of, test=test):
-            return _open(test, facts) | _open(of, facts)
+            return _open(test, facts, effort) | _open(of, facts, effort)
         case Infinite() | Undefined():
             return set()
         case Poly():
+            effort.spend(2 * size_within(value))
             found = resolved(value, facts)
             return {*tests(found), *orders(found), *_signs_of(found)}
 

@@ -34,7 +34,7 @@ from argus.core.values.conditions import Apart, Certain, Condition, Integers, be
 from argus.core.values.congruence import has_quotient, proportional, unified
 from argus.core.values.decided import resolved
 from argus.core.values.drawn import INTEGERS, seeded
-from argus.core.values.effort import Effort, unlimited
+from argus.core.values.effort import Effort, size, size_of_product, size_within, unlimited
 from argus.core.values.evaluation import Evaluation
 from argus.core.values.expr import Expr
 from argus.core.values.literals import rewritten
@@ -171,7 +171,11 @@ def _leaves(
             found |= part
         return found
     if isinstance(a, Poly) and isinstance(b, Poly):
-        difference = polys.product([polys.sub(resolved(a, facts), resolved(b, facts)), *path])
+        effort.spend(size_within(a) + size_within(b))
+        difference = polys.sub(resolved(a, facts), resolved(b, facts))
+        for test_ in path:
+            effort.spend(size_of_product(difference, test_))
+            difference = polys.mul(difference, test_)
         divisors: set[Poly] = set()
         return set(map(Apart, divisors)) if vanishes(difference, divisors, effort) else None
     if isinstance(a, Infinite) and a == b:
@@ -228,7 +232,7 @@ def _under(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...]
     for _ in range(len(signs) + 1):
         before = value
         for of, sign in signs:
-            effort.spend(len(value.terms))
+            effort.spend(size_within(value))
             value = _cleared(_assumed(value, of, sign), divisors, effort)
         if value is before:
             break
@@ -238,7 +242,7 @@ def _under(value: Poly, divisors: set[Poly], signs: tuple[tuple[Poly, int], ...]
 def _cleared(value: Poly, divisors: set[Poly], effort: Effort) -> Poly:
     """The value times powers of its bases, expanded: it is 0 exactly where the value is, as no divisor is 0."""
     while True:
-        effort.spend(1 + len(value.terms))
+        effort.spend(size(value))
         base = next(_bases(value), None)
         if base is None:
             return value

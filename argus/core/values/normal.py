@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from attrs import field, frozen
 
@@ -36,7 +36,7 @@ from argus.core.values.cases import (
     within,
 )
 from argus.core.values.conditions import EVERYWHERE, Apart, Condition, Integers, NotNegative, Positive, Scope
-from argus.core.values.effort import Effort, unlimited
+from argus.core.values.effort import Effort, size, size_of_product, unlimited
 from argus.core.values.expr import (
     Choose,
     Compare,
@@ -115,7 +115,7 @@ class Normaliser:
         found = self.known.get(of)
         if found is None:
             found = self.known[of] = self._value(of)
-            self.effort.spend(_terms(found))
+            self.effort.spend(_size(found))
         return found
 
     def _value(self, of: Expr) -> Value:
@@ -158,6 +158,7 @@ class Normaliser:
         if isinstance(holds, Poly):
             if holds is ONE or holds is ZERO:
                 return then if holds is ONE else other
+            self.effort.spend(_size_of_product(holds, then) + _size_of_product(holds, other))
             return cases(holds, within(then, holds, holds=True), within(other, holds, holds=False))
         if isinstance(holds, Cases):
             return cases(holds.test, self._split(holds.then, then, other), self._split(holds.other, then, other))
@@ -180,7 +181,7 @@ class Normaliser:
             return self.value(entry.definition(*of.args))
         args = [self.value(each) for each in of.args]
         if of.name in ("mul", "div"):
-            self.effort.spend(_terms(args[0]) * _terms(args[1]))
+            self.effort.spend(_size_of_product(args[0], args[1]))
         match of.name:
             case "add":
                 return sum_of(args[0], args[1])
@@ -304,14 +305,27 @@ class Normaliser:
         raise NoNormalFormError("the body of a maximum is infinite or has no value")
 
 
-def _terms(value: Value) -> int:
-    """The terms of all branches of a value."""
+def _size(value: Value) -> int:
+    """The size of all branches of a value."""
+    return sum(map(size, _parts(value)))
+
+
+def _size_of_product(one: Value, two: Value) -> int:
+    """That of a product of two values, whose branches are multiplied each by each."""
+    return sum(size_of_product(a, b) for a in _parts(one) for b in _parts(two))
+
+
+def _parts(value: Value) -> Iterator[Poly]:
+    """The polynomials of a value: of its branches, and of its tests."""
     match value:
-        case Poly(terms=terms):
-            return 1 + len(terms)
+        case Poly():
+            yield value
         case Cases(test=test, then=then, other=other):
-            return len(test.terms) + _terms(then) + _terms(other)
+            yield test
+            yield from _parts(then)
+            yield from _parts(other)
         case Open(of=of, test=test):
-            return _terms(of) + len(test.terms)
+            yield of
+            yield test
         case Infinite() | Undefined():
-            return 1
+            yield ONE

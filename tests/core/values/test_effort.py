@@ -2,12 +2,20 @@
 
 # pyright: reportInvalidTypeForm=false, reportUndefinedVariable=false
 # Reason: names of sizes in annotations.
+from itertools import count
+from sys import setprofile
+
+import pytest
 from attrs import evolve
 
+from argus.core import algebra
 from argus.core.query import Budget
-from argus.core.values.effort import TOO_LONG, Effort, unlimited
+from argus.core.values.atoms import ONE, cell, of_atom, opaque_atom
+from argus.core.values.effort import TOO_LONG, Effort, size, size_of_product, size_within, unlimited
 from argus.core.values.equality import Equal, Undecided, by_normal_forms
 from argus.core.values.expr import Expr, Fn, choose, compare, element, fn
+from argus.core.values.polynomial import add, mul
+from argus.core.values.polynomial import exp as exp_of
 from argus.core.verdict import Proved, Unknown
 from argus.language import (
     Int,
@@ -32,6 +40,8 @@ from argus.verifier.kernel import verify
 
 X, Z = element("X", 0), element("Z", 0)
 TERMS = 20_000
+CALLS_A_TERM = 60
+"""Functions called for each term that is counted, at most: 120 and more if terms counted without their factors."""
 
 
 def mish(value: Expr, *, strict: bool) -> Expr:
@@ -75,6 +85,67 @@ def test_a_longer_comparison_counts_more() -> None:
         return before - effort.left
 
     assert counted(4) < counted(8) < counted(12)
+
+
+def test_a_term_counts_with_its_factors() -> None:
+    x, y = (of_atom(cell(name, (algebra.const(0),))) for name in ("X", "Y"))
+    assert size(ONE) == 1 + 1
+    assert size(add(mul(x, y), ONE)) == 1 + (1 + 2) + 1
+    assert size(exp_of(mul(x, y))) == 1 + (1 + 1 + 2)
+    assert size_of_product(add(x, y), x) == 5 * 2 + 3 * 3
+
+
+def test_what_is_within_a_function_counts_once() -> None:
+    x, y = (of_atom(cell(name, (algebra.const(0),))) for name in ("X", "Y"))
+    shared = add(x, y)
+    one, two = (of_atom(opaque_atom(name, (shared,))) for name in ("f", "g"))
+    assert size_within(shared) == size(shared) == 5
+    assert size_within(one) == size(one) + size(shared)
+    assert size_within(add(one, two)) == size(add(one, two)) + size(shared)
+
+
+def by_tests(times: int, *, strict: bool) -> Expr:
+    """Products of choices whose tests are of such products."""
+    found: Expr = X
+    for _ in range(times):
+        test = compare("<" if strict else "<=", 1, found)
+        found = found * choose(test, fn("exp", found), fn("add", found, 1))
+    return found
+
+
+def in_tests(times: int, *, strict: bool) -> Expr:
+    """Choices whose tests are of exponentials of such choices."""
+    found: Expr = X
+    for _ in range(times):
+        grown = fn("exp", found)
+        found = choose(compare("<" if strict else "<=", 1, grown), grown * found, fn("add", found, X))
+    return found
+
+
+def _calls_and_terms(one: Expr, two: Expr, effort: Effort) -> tuple[int, int, Equal | Undecided]:
+    """The functions called and the terms counted where two expressions are compared, and the answer."""
+    calls, before = count(), effort.left
+    setprofile(lambda _frame, event, _argument: next(calls) if event in ("call", "c_call") else None)
+    try:
+        answer = by_normal_forms(one, two, effort=effort)
+    finally:
+        setprofile(None)
+    return next(calls), before - effort.left, answer
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        pytest.param(thrice(strict=True), thrice(strict=False), id="functions of functions"),
+        pytest.param(by_tests(7, strict=True), by_tests(7, strict=False), id="tests of products"),
+        pytest.param(in_tests(6, strict=True), in_tests(6, strict=False), id="tests of exponentials"),
+    ],
+)
+def test_what_is_counted_bounds_the_work(one: Expr, two: Expr) -> None:
+    calls, terms, answer = _calls_and_terms(one, two, Effort(TERMS))
+    assert terms > TERMS
+    assert answer == Undecided(frozenset(), TOO_LONG)
+    assert calls < CALLS_A_TERM * terms
 
 
 @kernel(target=sm_90a, threads=64)

@@ -45,7 +45,7 @@ class Questions:
         """The tests and orders that the facts leave open in the normal form. effort: what that may take."""
         key = of, facts
         if key not in self.left_open:
-            self.left_open[key] = open_tests(self._form(of, effort), facts)
+            self.left_open[key] = open_tests(self._form(of, effort), facts, effort)
         return self.left_open[key]
 
     def _form(self, of: Expr, effort: Effort) -> NormalForm | str:

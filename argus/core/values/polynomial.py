@@ -64,11 +64,6 @@ def scale(value: Poly, factor: Fraction | int) -> Poly:
     return poly({monomial: times(each, rational(factor)) for monomial, each in value.terms})
 
 
-@lru_cache(maxsize=1 << 13)
-def _negated(value: Poly) -> Poly:
-    return scale(value, -1)
-
-
 def sub(a: Poly, b: Poly) -> Poly:
     """`a - b`."""
     terms = dict(a.terms)
@@ -122,7 +117,7 @@ def _related(powers: dict[Atom, Fraction]) -> Poly:
     sums = [(atom.bound, e) for atom, e in powers.items() if isinstance(atom, Prefix) and not atom.product]
     for test in tests:
         powers[test] = _ONE  # 0 and 1 are their own squares; no test has a negative exponent
-        if isinstance(test, Above) and len(tests) > 1 and above_atom(_negated(test.of)) in powers:
+        if isinstance(test, Above) and len(tests) > 1 and above_atom(mul(test.of, constant(-1))) in powers:
             return ZERO
         if isinstance(test, Holds) and _another_remainder(test, tests):
             return ZERO

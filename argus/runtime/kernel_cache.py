@@ -45,13 +45,13 @@ from argus.verifier.program import verify_program
 
 _NO_SOLVER = ("E601", "E602")
 _CODE = {"sm_90a": ".cubin", "gfx942": ".hsaco"}
+"""The suffix of files with code, by target."""
 LAUNCH = evolve(Budget(), terms=30_000_000)
 """What a proof before a launch may take, once on a machine: the default, but for terms of normal forms.
 
 Kernels that decode on pages of 16 keys join what several blocks have found of short pages: that takes some 7,000,000
 terms, more than the default, which is meant for someone who waits.
 """
-"""The suffix of files with code, by target."""
 
 _PATIENCE = 1.0
 """Seconds that a proof may wait for the processor, besides as many as it had it, and still count as an attempt."""

@@ -4,8 +4,7 @@ Rounding may decide any test of computed numbers, but mostly next to the place w
 test, or operands in it of which some are rounded, contain the same element, what is left of them over the reals may be
 nothing but rounding in floats, as of x * (1 / x) >= 1. And where a number is constant for a while, as max(x, 41), all
 of it may lie next to that place, as in max(x, 41) / 3 * 3 >= 41. Then the test, or the operation in it, is an unknown
-function of its sides, or of its value: exp(a - a * b) > 0 holds whatever a - a * b is. So is a test too long to be
-looked at.
+function of its sides, or of its value; so is a test too long to be looked at. Of a test against 0 the sign is enough.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from argus.core.values.expr import (
     fn,
     reduce_,
 )
+from argus.core.values.numbers import at_least_zero
 from argus.core.values.rewriting import map_parts, nodes
 
 IN_FLOATS = "in floats"
@@ -75,6 +75,9 @@ def _in_floats(node: Expr) -> Expr:
         case Choose(test=Compare(op=op, left=left, right=right), then=then, other=other):
             if left is right or _is_infinite(left) or _is_infinite(right) or (_is_exact(left) and _is_exact(right)):
                 return node
+            if _ZERO in (left, right):
+                signed = map(_of_its_sign, (left, right))
+                return choose(compare(op, *signed), then, other)
             one, two = _unknown_where_it_cancels(left), _unknown_where_it_cancels(right)
             if _is_long(left) or _is_long(right) or _share(one, two):
                 return choose(compare(op, fn(IN_FLOATS, left, right), _ZERO), then, other)
@@ -108,6 +111,28 @@ def _unknown_where_it_cancels(of: Expr) -> Expr:
             return fn(IN_FLOATS, found) if _rounds_constants(found) else found
         case Number() | Infinity() | Whole() | Element():
             return of
+
+
+@lru_cache(maxsize=1 << 12)
+def _of_its_sign(of: Expr) -> Expr:
+    """A number with the sign that floats have of a value, if nothing underflows.
+
+    Sums of terms that are not negative are 0 only if all terms are, products and quotients have the signs of their
+    operands, and exponentials of finite numbers are above 0, however they are rounded.
+    """
+    match of:
+        case Fn(name="exp" | "exp2"):
+            return of
+        case Fn(name="mul" | "div" | "max" | "min" | "neg" | "abs" | "sqrt" as name, args=args):
+            return fn(name, *map(_of_its_sign, args))
+        case Fn(name="add", args=args) if all(at_least_zero(each) == () for each in map(_of_its_sign, args)):
+            return fn("add", *map(_of_its_sign, args))
+        case Reduce(op="sum", body=body) if at_least_zero(_of_its_sign(body)) == ():
+            return reduce_(of.op, of.variable, of.low, of.high, _of_its_sign(body), of.where)
+        case Choose(test=test, then=then, other=other):
+            return choose(test, _of_its_sign(then), _of_its_sign(other))
+        case _:
+            return fn(IN_FLOATS, of) if _is_long(of) else _unknown_where_it_cancels(of)
 
 
 def _rounds_what_is_shared(of: Expr) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 from ml_dtypes import bfloat16, float8_e4m3fn
 
-from argus.core.proof.values.held import elements
+from argus.core.proof.values.held import rounded_integers
 from argus.core.query import Budget
 from argus.core.values.expr import Expr, fn
 from argus.core.verdict import Proved, Refuted, Unknown
@@ -137,6 +137,6 @@ def as_a_minimum(of: Expr, low: Expr, high: Expr, _: object) -> Expr:
 
 @pytest.mark.nightly
 def test_weights_stay_below_the_end_by_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elements, "clamped", as_a_minimum)
+    monkeypatch.setattr(rounded_integers, "clamped", as_a_minimum)
     full: Any = FAMILIES[64].trace("full")
     assert isinstance(verify_program(full, solver="z3", budget=BRIEF).verdict, Unknown)

@@ -83,7 +83,7 @@ def test_the_tier_all_draws_8_times_as_many_and_one_at_least() -> None:
 
 
 def test_the_tier_all_draws_few_cases_of_a_nightly_test() -> None:
-    assert [few_of(number) for number in (1, FEW, FEW + 1, 250)] == [1, 1, 2, 42]
+    assert [few_of(number) for number in (1, FEW, FEW + 1, 250)] == [1, 1, 2, 63]
     assert all(len(list(drawn([(str(n), n) for n in range(k)], few_of(k), "a"))) <= FEW for k in range(1, 100))
 
 
@@ -96,7 +96,7 @@ def test_no_commit_without_git(tmp_path: Path) -> None:
     ("given", "passed"),
     [
         ((), 2 + 16 + 2 + 2 + 2 + 1),
-        (("--tier", "all"), 8 + 32 + 5 + 1 + 5 + 2 + 16 + 1),
+        (("--tier", "all"), 8 + 32 + 5 + 1 + 4 + 2 + 16 + 1),
         (("--tier", "every"), 8 + 32 + 5 + 1 + 20 + 8 + 256 + 1),
         (("test_suite.py::test_dear",), 1),
         (("test_suite.py::test_many",), 8),

@@ -19,7 +19,7 @@ LEAST = 1 / 4
 
 TIMES = 8
 """How many times the share of the default tier the tier `all` draws: it is to take an hour on two processors."""
-FEW = 6
+FEW = 4
 """How many cases of a nightly test without a number the tier `all` draws, at most."""
 
 

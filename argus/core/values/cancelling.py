@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import combinations
 
+from argus.core.values.common_terms import may_cancel
 from argus.core.values.expr import (
     Choose,
     Compare,
@@ -79,7 +80,7 @@ def _in_floats(node: Expr) -> Expr:
                 signed = map(_of_its_sign, (left, right))
                 return choose(compare(op, *signed), then, other)
             one, two = _unknown_where_it_cancels(left), _unknown_where_it_cancels(right)
-            if _is_long(left) or _is_long(right) or _share(one, two):
+            if _is_long(left) or _is_long(right) or (_share(one, two) and may_cancel(one, two)):
                 return choose(compare(op, fn(IN_FLOATS, left, right), _ZERO), then, other)
             return choose(compare(op, one, two), then, other)
         case Fn(name=name, args=(one,)) if _is_step(name):
@@ -136,12 +137,14 @@ def _of_its_sign(of: Expr) -> Expr:
 
 
 def _rounds_what_is_shared(of: Expr) -> bool:
-    """Whether operands share an element, and some are rounded.
+    """Whether operands share an element, and some are rounded: other than sums of products that have no common term.
 
     An operation on numbers that floats have is rounded once: the result is as near to the right one as floats can be.
     """
     match of:
         case Fn(name=name, args=args) if name not in _EXACT and name != IN_FLOATS and not all(map(_is_exact, args)):
+            if name in ("add", "sub") and not may_cancel(*args):
+                return False
             return not _is_monomial(of) and any(_share(one, two) for one, two in combinations(args, 2))
         case _:
             return False

@@ -46,6 +46,10 @@ CANCEL = {
     "a difference against 0": (differences(X), expr(0)),
     "a difference of positive numbers against 0": (fn("sub", fn("exp", X), fn("exp", fn("mul", X, X))), expr(0)),
     "a sum of positive numbers": (fn("add", fn("exp", X), fn("exp", fn("neg", X))), ONE),
+    "a sum less one of its terms": (fn("sub", fn("add", X, Z), X), expr(0)),
+    "a sum less a sum of its terms": (fn("sub", total(0, SIZE, lambda j: fn("add", element("X", j), Z)), SUM), expr(0)),
+    "a logarithm's exponential less the number": (fn("sub", fn("exp", fn("log", X)), X), expr(0)),
+    "a third of an extremum": (fn("sub", fn("mul", fn("max", fn("div", X, 3), Z), 3), X), expr(0)),
     "one side chosen": (choose(le(ROW, SIZE), differences(X), ONE), ONE),
     "a reciprocal's reciprocal of an extremum": (fn("div", ONE, fn("div", ONE, fn("max", X, expr(41)))), expr(41)),
     "a third of a number chosen": (fn("mul", fn("div", choose(compare("<", Z, X), 41, X), 3), 3), expr(41)),
@@ -69,6 +73,11 @@ DECIDED = {
     "a sum of positive numbers against 0": (fn("add", fn("exp", X), fn("exp", fn("neg", X))), expr(0)),
     "sums of exponentials against 0": (total(0, SIZE, lambda j: fn("exp", differences(element("X", j)))), expr(0)),
     "a product against 0": (fn("mul", fn("exp", X), fn("exp", fn("neg", X))), expr(0)),
+    "a product of sums and a residual": (
+        fn("add", total(0, SIZE, lambda j: fn("mul", element("X", j), element("W", j))), X),
+        expr(0),
+    ),
+    "a square and the number": (fn("sub", fn("mul", X, X), fn("mul", X, Z)), ONE),
     "an infinity": (differences(X), infinity(-1)),
     "a great extremum": (fn("max", X, balanced("max", range(600))), X),
 }

@@ -3,8 +3,8 @@
 Rounding may decide any test of computed numbers, but mostly next to the place where it changes. Where both sides of a
 test, or operands in it of which some are rounded, contain the same element, what is left of them over the reals may be
 nothing but rounding in floats, as of x * (1 / x) >= 1. And where a number is constant for a while, as max(x, 41), all
-of it may lie next to that place, as in max(x, 41) / 3 * 3 >= 41. Then the test, or the operation in it, is an unknown
-function of its sides, or of its value; so is a test too long to be looked at. Of a test against 0 the sign is enough.
+of it may lie next to that place, as in max(x, 41) / 3 * 3 >= 41. Then the test is one of an unknown function of its
+sides; so is a test too long to be looked at. Of a test against 0 the sign is enough.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from argus.core.values.expr import (
     compare,
     expr,
     fn,
-    reduce_,
 )
 from argus.core.values.numbers import at_least_zero
 from argus.core.values.rewriting import map_parts, nodes
@@ -43,18 +42,19 @@ _MOST = 1 << 9
 _ZERO = expr(0)
 
 
-def with_tests_in_floats(root: Expr) -> Expr:
-    """The expression with tests, and steps to integers, in which numbers cancel as those of an unknown number."""
-    if not any(_decides(node) for node in nodes(root)):
-        return root
+def with_tests_in_floats(root: Expr, every: bool = False) -> Expr:
+    """The expression with tests, and steps to integers, in which numbers cancel as those of an unknown number.
+
+    every: those of all numbers that are rounded, so that it does not matter how a number is written.
+    """
     known: dict[Expr, Expr] = {}
 
     def visit(node: Expr) -> Expr:
         if node not in known:
-            known[node] = _in_floats(map_parts(node, visit, lambda index: index, lambda cond: cond))
+            known[node] = _in_floats(map_parts(node, visit, lambda index: index, lambda cond: cond), every)
         return known[node]
 
-    return visit(root)
+    return visit(root) if any(map(_decides, nodes(root))) else root
 
 
 def _decides(node: Expr) -> bool:
@@ -71,22 +71,46 @@ def _is_step(name: str) -> bool:
     return name in _STEPS or name.startswith("to ")
 
 
-def _in_floats(node: Expr) -> Expr:
+def _in_floats(node: Expr, every: bool) -> Expr:
     match node:
-        case Choose(test=Compare(op=op, left=left, right=right), then=then, other=other):
-            if left is right or _is_infinite(left) or _is_infinite(right) or (_is_exact(left) and _is_exact(right)):
+        case Choose(test=Compare(op=op, left=one, right=two), then=then, other=other):
+            if _is_continuous(one, two, then, other) or not _cancels_between(one, two, every):
                 return node
-            if _ZERO in (left, right):
-                signed = map(_of_its_sign, (left, right))
-                return choose(compare(op, *signed), then, other)
-            one, two = _unknown_where_it_cancels(left), _unknown_where_it_cancels(right)
-            if _is_long(left) or _is_long(right) or (_share(one, two) and may_cancel(one, two)):
-                return choose(compare(op, fn(IN_FLOATS, left, right), _ZERO), then, other)
-            return choose(compare(op, one, two), then, other)
-        case Fn(name=name, args=(one,)) if _is_step(name):
-            return fn(name, fn(IN_FLOATS, one) if _is_long(one) else _unknown_where_it_cancels(one))
+            return choose(compare(op, fn(IN_FLOATS, one, two), _ZERO), then, other)
+        case Fn(name=name, args=(one,)) if _is_step(name) and (not _is_exact(one) if every else _cancels(one)):
+            return fn(name, fn(IN_FLOATS, one))
         case _:
             return node
+
+
+def _is_continuous(one: Expr, two: Expr, then: Expr, other: Expr) -> bool:
+    """Whether both branches of a choice are equal where the sides of its test are, as of a maximum or a leaky relu.
+
+    Rounding changes such a value a little, as it does any other, whichever branch it takes.
+    """
+    if {then, other} == {one, two}:
+        return True
+    of = one if two is _ZERO else two
+    return _ZERO in (one, two) and _is_multiple(then, of) and _is_multiple(other, of)
+
+
+def _is_multiple(value: Expr, of: Expr) -> bool:
+    match value:
+        case Fn(name="neg", args=(one,)):
+            return one is of
+        case Fn(name="mul", args=(one, two)):
+            return (one is of and isinstance(two, Number)) or (two is of and isinstance(one, Number))
+        case _:
+            return value is of or value is _ZERO
+
+
+def _cancels_between(one: Expr, two: Expr, every: bool) -> bool:
+    """Whether the same element may cancel in a test of two numbers, of which floats do not have both."""
+    if one is two or _is_infinite(one) or _is_infinite(two) or (_is_exact(one) and _is_exact(two)):
+        return False
+    if _ZERO in (one, two) and _has_its_sign(one) and _has_its_sign(two):
+        return False
+    return every or _cancels(one) or _cancels(two) or (_share(one, two) and may_cancel(one, two))
 
 
 def _is_infinite(of: Expr) -> bool:
@@ -94,46 +118,34 @@ def _is_infinite(of: Expr) -> bool:
     return isinstance(of, Infinity)
 
 
-def _is_long(of: Expr) -> bool:
-    return len(nodes(of)) > _MOST
+@lru_cache(maxsize=1 << 12)
+def _cancels(of: Expr) -> bool:
+    """Whether elements may cancel in a value, or in a part that it is computed of, or it is too long to say."""
+    if len(nodes(of)) > _MOST:
+        return True
+    return any(_rounds_what_is_shared(each) or _rounds_constants(each) for each in _computing(of))
 
 
 @lru_cache(maxsize=1 << 12)
-def _unknown_where_it_cancels(of: Expr) -> Expr:
-    """A value, or a part of one, as a number that floats have of it, where elements may cancel."""
-    match of:
-        case Fn(name=name, args=args):
-            found = fn(name, *map(_unknown_where_it_cancels, args))
-            return fn(IN_FLOATS, found) if _rounds_what_is_shared(found) or _rounds_constants(found) else found
-        case Choose(test=test, then=then, other=other):
-            return choose(test, _unknown_where_it_cancels(then), _unknown_where_it_cancels(other))
-        case Reduce(op=op, variable=variable, low=low, high=high, where=where, body=body):
-            found = reduce_(op, variable, low, high, _unknown_where_it_cancels(body), where)
-            return fn(IN_FLOATS, found) if _rounds_constants(found) else found
-        case Number() | Infinity() | Whole() | Element():
-            return of
-
-
-@lru_cache(maxsize=1 << 12)
-def _of_its_sign(of: Expr) -> Expr:
-    """A number with the sign that floats have of a value, if nothing underflows.
+def _has_its_sign(of: Expr) -> bool:
+    """Whether floats have the sign of a value, if nothing underflows.
 
     Sums of terms that are not negative are 0 only if all terms are, products and quotients have the signs of their
     operands, and exponentials of finite numbers are above 0, however they are rounded.
     """
     match of:
         case Fn(name="exp" | "exp2"):
-            return of
-        case Fn(name="mul" | "div" | "max" | "min" | "neg" | "abs" | "sqrt" as name, args=args):
-            return fn(name, *map(_of_its_sign, args))
-        case Fn(name="add", args=args) if all(at_least_zero(each) == () for each in map(_of_its_sign, args)):
-            return fn("add", *map(_of_its_sign, args))
-        case Reduce(op="sum", body=body) if at_least_zero(_of_its_sign(body)) == ():
-            return reduce_(of.op, of.variable, of.low, of.high, _of_its_sign(body), of.where)
-        case Choose(test=test, then=then, other=other):
-            return choose(test, _of_its_sign(then), _of_its_sign(other))
+            return True
+        case Fn(name="mul" | "div" | "max" | "min" | "neg" | "abs" | "sqrt", args=args):
+            return all(map(_has_its_sign, args))
+        case Fn(name="add", args=args) if all(at_least_zero(each) == () for each in args):
+            return all(map(_has_its_sign, args))
+        case Reduce(op="sum", body=body) if at_least_zero(body) == ():
+            return _has_its_sign(body)
+        case Choose(then=then, other=other):
+            return _has_its_sign(then) and _has_its_sign(other)
         case _:
-            return fn(IN_FLOATS, of) if _is_long(of) else _unknown_where_it_cancels(of)
+            return not _cancels(of)
 
 
 def _rounds_what_is_shared(of: Expr) -> bool:

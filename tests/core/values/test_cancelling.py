@@ -6,7 +6,7 @@ import pytest
 
 from argus.core.algebra import coord, le
 from argus.core.values.cancelling import IN_FLOATS, with_tests_in_floats
-from argus.core.values.expr import Choose, Compare, Expr, Fn, Reduce, choose, compare, element, expr, fn, infinity
+from argus.core.values.expr import Expr, choose, compare, element, expr, fn, infinity
 from argus.core.values.rewriting import nodes
 from tests.core.values.formulas import greatest, size, total
 
@@ -104,11 +104,24 @@ def test_a_step_of_a_number_that_cancels_is_that_of_an_unknown_number(left: Expr
     assert IN_FLOATS in {getattr(each, "name", "") for each in nodes(found)}
 
 
-def test_an_operation_on_what_cancels_is_one_on_an_unknown_number() -> None:
-    sums = total(0, SIZE, lambda j: fn("exp", differences(element("X", j))))
-    found = with_tests_in_floats(choose(compare("<", 1, sums), ONE, X))
-    match found:
-        case Choose(test=Compare(right=Reduce(body=Fn(name="exp", args=(Fn(name=name),))))):
-            assert name == IN_FLOATS
-        case _:
-            pytest.fail(str(found))
+CANCELS = differences(X)
+CONTINUOUS = {
+    "a maximum": choose(compare("<", fn("add", X, ONE), X), X, fn("add", X, ONE)),
+    "a leaky relu": choose(compare("<", 0, CANCELS), CANCELS, fn("mul", CANCELS, expr(2))),
+    "an absolute value": choose(compare("<", CANCELS, 0), fn("neg", CANCELS), CANCELS),
+}
+NOT_CONTINUOUS = {
+    "a step": choose(compare("<", 0, CANCELS), CANCELS, ONE),
+    "a relu from 1": choose(compare("<", 1, CANCELS), CANCELS, expr(0)),
+    "a multiple of another": choose(compare("<", 0, CANCELS), CANCELS, fn("mul", X, expr(2))),
+}
+
+
+@pytest.mark.parametrize("choice", CONTINUOUS.values(), ids=CONTINUOUS)
+def test_a_choice_of_branches_that_meet_is_kept(choice: Expr) -> None:
+    assert with_tests_in_floats(choice) is choice
+
+
+@pytest.mark.parametrize("choice", NOT_CONTINUOUS.values(), ids=NOT_CONTINUOUS)
+def test_one_of_branches_that_do_not_meet_is_of_an_unknown_number(choice: Expr) -> None:
+    assert with_tests_in_floats(choice) is not choice

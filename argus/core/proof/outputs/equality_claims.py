@@ -136,12 +136,26 @@ def _from_the_end(flow: Flow, claim: Equals, at: Sequence[Sym], order: Sequence[
 
 
 def difference(flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: Sequence[int]) -> str:
-    """Why what an output holds at these coordinates is not known to equal the claimed formula; empty if it is."""
-    meant = evolve(claim, formula=with_tests_in_floats(claim.formula))
+    """Why what an output holds at these coordinates is not known to equal the claimed formula; empty if it is.
+
+    A number in a test may be written so that parts of it cancel in the program alone, or in the formula alone. Then all
+    such tests are compared as those of unknown numbers.
+    """
+    reason = _difference_in_floats(flow, held, claim, at, order, every=False)
+    numbers = (claim.formula, *(each.value for each in held.cases))
+    if reason and any(each is not with_tests_in_floats(each) for each in numbers):
+        return _difference_in_floats(flow, held, claim, at, order, every=True) and reason
+    return reason
+
+
+def _difference_in_floats(
+    flow: Flow, held: Held, claim: Equals, at: Sequence[Sym], order: Sequence[int], every: bool
+) -> str:
+    meant = evolve(claim, formula=with_tests_in_floats(claim.formula, every))
     compared = _Compared(flow, meant, at, order, frozenset(each.dtype for each in held.roundings))
     alike: dict[Expr, list[Stored]] = {}
     for case in held.cases:
-        value = with_tests_in_floats(case.value)
+        value = with_tests_in_floats(case.value, every)
         alike.setdefault(value, []).append(evolve(case, value=value))
     for value, cases in alike.items():
         shared = tuple(cond for cond in cases[0].given if all(cond in each.given for each in cases))

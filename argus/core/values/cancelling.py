@@ -31,6 +31,7 @@ from argus.core.values.expr import (
 )
 from argus.core.values.numbers import at_least_zero
 from argus.core.values.rewriting import map_parts, nodes
+from argus.core.values.same_computation import compares_one_computation
 
 IN_FLOATS = "in floats"
 """The unknown function: the difference of two sides, or a number, as floats have it."""
@@ -110,7 +111,9 @@ def _cancels_between(one: Expr, two: Expr, every: bool) -> bool:
         return False
     if _ZERO in (one, two) and _has_its_sign(one) and _has_its_sign(two):
         return False
-    return every or _cancels(one) or _cancels(two) or (_share(one, two) and may_cancel(one, two))
+    if every or _cancels(one) or _cancels(two):
+        return True
+    return _share(one, two) and may_cancel(one, two) and not compares_one_computation(one, two)
 
 
 def _is_infinite(of: Expr) -> bool:
@@ -163,8 +166,26 @@ def _rounds_what_is_shared(of: Expr) -> bool:
 
 
 def _rounds_constants(of: Expr) -> bool:
-    """Whether an operation rounds the same number for all values that some elements may have."""
-    return not _keeps(of) and _may_be_constant(of)
+    """Whether an operation rounds the same number, that is no integer, for all values that some elements may have."""
+    return not _keeps(of) and not _is_integer(of) and _may_be_constant(of)
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_integer(of: Expr) -> bool:
+    """Whether a value is an integer, as a count is: floats have those below a bound."""
+    match of:
+        case Number(value=value):
+            return value.denominator == 1
+        case Fn(name="add" | "sub" | "mul" | "neg" | "max" | "min" | "abs", args=args):
+            return all(map(_is_integer, args))
+        case Choose(then=then, other=other):
+            return _is_integer(then) and _is_integer(other)
+        case Reduce(op="sum" | "max" | "min", body=body):
+            return _is_integer(body)
+        case Fn(name="floor" | "ceil" | "round" | "sign") | Whole():
+            return True
+        case Fn() | Reduce() | Element() | Infinity():
+            return False
 
 
 @lru_cache(maxsize=1 << 12)

@@ -50,6 +50,8 @@ CANCEL = {
     "a sum less a sum of its terms": (fn("sub", total(0, SIZE, lambda j: fn("add", element("X", j), Z)), SUM), expr(0)),
     "a logarithm's exponential less the number": (fn("sub", fn("exp", fn("log", X)), X), expr(0)),
     "a third of an extremum": (fn("sub", fn("mul", fn("max", fn("div", X, 3), Z), 3), X), expr(0)),
+    "a difference and the greatest": (differences(X), greatest(0, SIZE, lambda j: differences(element("X", j)))),
+    "a number and the greatest of others": (X, greatest(0, SIZE, lambda j: fn("exp", element("X", j)))),
     "one side chosen": (choose(le(ROW, SIZE), differences(X), ONE), ONE),
     "a reciprocal's reciprocal of an extremum": (fn("div", ONE, fn("div", ONE, fn("max", X, expr(41)))), expr(41)),
     "a third of a number chosen": (fn("mul", fn("div", choose(compare("<", Z, X), 41, X), 3), 3), expr(41)),
@@ -78,6 +80,11 @@ DECIDED = {
         expr(0),
     ),
     "a square and the number": (fn("sub", fn("mul", X, X), fn("mul", X, Z)), ONE),
+    "a score and the greatest": (
+        fn("div", ONE, fn("add", fn("exp", X), ONE)),
+        greatest(0, SIZE, lambda j: fn("div", ONE, fn("add", fn("exp", element("X", j)), ONE))),
+    ),
+    "a count": (total(0, SIZE, lambda j: choose(compare("<", element("X", j), Z), 1, 0)), ONE),
     "an infinity": (differences(X), infinity(-1)),
     "a great extremum": (fn("max", X, balanced("max", range(600))), X),
 }

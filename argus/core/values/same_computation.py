@@ -1,4 +1,4 @@
-"""Whether numbers are extrema and choices of what one formula computes of any elements: floats order these as they are."""
+"""Whether numbers are extrema and choices of what one formula computes: floats order these as they are."""
 
 from __future__ import annotations
 

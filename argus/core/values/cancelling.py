@@ -29,7 +29,7 @@ from argus.core.values.expr import (
     expr,
     fn,
 )
-from argus.core.values.numbers import at_least_zero
+from argus.core.values.numbers import ROUNDED, at_least_zero
 from argus.core.values.rewriting import map_parts, nodes
 from argus.core.values.same_computation import compares_one_computation
 
@@ -157,7 +157,7 @@ def _rounds_what_is_shared(of: Expr) -> bool:
     An operation on numbers that floats have is rounded once: the result is as near to the right one as floats can be.
     """
     match of:
-        case Fn(name=name, args=args) if name not in _EXACT and name != IN_FLOATS and not all(map(_is_exact, args)):
+        case Fn(name=name, args=args) if name not in _EXACT and not _is_unknown(of) and not all(map(_is_exact, args)):
             if name in ("add", "sub") and not may_cancel(*args):
                 return False
             return not _is_monomial(of) and any(_share(one, two) for one, two in combinations(args, 2))
@@ -167,7 +167,12 @@ def _rounds_what_is_shared(of: Expr) -> bool:
 
 def _rounds_constants(of: Expr) -> bool:
     """Whether an operation rounds the same number, that is no integer, for all values that some elements may have."""
-    return not _keeps(of) and not _is_integer(of) and _may_be_constant(of)
+    return not (_keeps(of) or _is_unknown(of) or _is_integer(of)) and _may_be_constant(of)
+
+
+def _is_unknown(of: Expr) -> bool:
+    """Whether it is a function already of which nothing is known, unless it provably rounds nothing."""
+    return isinstance(of, Fn) and (of.name == IN_FLOATS or of.name.startswith(ROUNDED))
 
 
 @lru_cache(maxsize=1 << 12)

@@ -7,6 +7,7 @@ import pytest
 from argus.core.algebra import coord, le
 from argus.core.values.cancelling import IN_FLOATS, with_tests_in_floats
 from argus.core.values.expr import Expr, choose, compare, element, expr, fn, infinity
+from argus.core.values.numbers import ROUNDED
 from argus.core.values.rewriting import nodes
 from tests.core.values.formulas import greatest, size, total
 
@@ -85,6 +86,7 @@ DECIDED = {
         greatest(0, SIZE, lambda j: fn("div", ONE, fn("add", fn("exp", element("X", j)), ONE))),
     ),
     "a count": (total(0, SIZE, lambda j: choose(compare("<", element("X", j), Z), 1, 0)), ONE),
+    "a rounded integer": (fn(f"{ROUNDED}bf16", choose(compare("<", 0, X), 256, 0)), ONE),
     "an infinity": (differences(X), infinity(-1)),
     "a great extremum": (fn("max", X, balanced("max", range(600))), X),
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from argus.cli.search.page.best_text import best_text
 from argus.cli.search.page.figures import progress, roofline, stage_times, techniques
 from argus.cli.search.page.story import Story, saved, stages, story_of, tree, uses
 from argus.core.diagnostic import ArgusError, Diagnostic
@@ -39,6 +40,7 @@ def page(story: Story) -> str:
         # Serialised by ElementTree, which escapes the texts in them.
         figures=[Markup(_visible(each)) for each in drawn],  # noqa: S704 reason: as above
         tree=list(tree(story)),
+        text=best_text(story),
         colours=COLOUR_OF,
         legend=_LEGEND,
     )

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import exp, log
 from typing import assert_never
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
+from argus.cli.search.page.rounds import Round, rounds, written
 from argus.core.diagnostic import InternalError
+from argus.policy.llm.reply import Kernel
 from argus.search.evaluation.judgement import STAGES, Judgement, Stage
 from argus.search.events import (
     Asked,
@@ -53,7 +55,7 @@ class Story:
 
     ended: the reason; empty while the run continues, or if it was cut off. asked: calls of a language model, with
     their tokens and dollars. best: of the last round, else the fastest candidate. settled: whether its time is the
-    median of a last round.
+    median of a last round. rounds, written: of a language model, and the kernels that it wrote, by name.
     """
 
     run: str
@@ -65,6 +67,8 @@ class Story:
     asked: tuple[int, int, float] = (0, 0, 0.0)
     best: Candidate | None = None
     settled: bool = False
+    rounds: tuple[Round, ...] = ()
+    written: Mapping[str, Kernel] = field(factory=dict[str, Kernel])
 
     @property
     def name(self) -> str:
@@ -86,7 +90,8 @@ def story_of(run: str, events: Sequence[Event]) -> Story:
     first = events[0]
     if not isinstance(first, Started):
         raise InternalError("the first event of a journal's run is not `Started`")
-    story = Story(run, first, problem_of(first.problem, first.target), ())
+    problem = problem_of(first.problem, first.target)
+    story = Story(run, first, problem, (), rounds=rounds(events), written=written(events))
     for event in events:
         story = _after(story, event)
     best, settled = best_of(events), settled_times(events)

@@ -52,7 +52,7 @@ def test_times_of_a_last_round_are_those_of_the_certificate(
 
     said = claimed(tmp_path / "out")
     assert said["time"]["microseconds"] == pytest.approx(time * light)
-    assert said["time"]["median"] is isinstance(settled, str)
+    assert said["time"].get("median", False) is isinstance(settled, str)
     assert said["baseline"]["microseconds"] == pytest.approx(baseline * light)
 
 

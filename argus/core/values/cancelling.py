@@ -84,6 +84,10 @@ def _in_floats(node: Expr, every: bool) -> Expr:
             return node
 
 
+def _is_exact_or_integer(of: Expr) -> bool:
+    return _is_exact(of) or _is_integer(of)
+
+
 def _is_continuous(one: Expr, two: Expr, then: Expr, other: Expr) -> bool:
     """Whether both branches of a choice are equal where the sides of its test are, as of a maximum or a leaky relu.
 
@@ -107,7 +111,7 @@ def _is_multiple(value: Expr, of: Expr) -> bool:
 
 def _cancels_between(one: Expr, two: Expr, every: bool) -> bool:
     """Whether the same element may cancel in a test of two numbers, of which floats do not have both."""
-    if one is two or _is_infinite(one) or _is_infinite(two) or (_is_exact(one) and _is_exact(two)):
+    if one is two or _is_infinite(one) or _is_infinite(two) or all(map(_is_exact_or_integer, (one, two))):
         return False
     if _ZERO in (one, two) and _has_its_sign(one) and _has_its_sign(two):
         return False

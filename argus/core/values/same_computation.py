@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from argus.core import algebra
 from argus.core.index import Symbol
-from argus.core.values.expr import Choose, Element, Expr, Fn, Infinity, Number, Reduce, Whole, element, reduce_
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Infinity, Number, Reduce, Whole, element, reduce_
 from argus.core.values.rewriting import map_parts
 
 _ORDERED = frozenset(("max", "min"))
@@ -44,5 +44,7 @@ def _anywhere(of: Expr) -> Expr:
             return element(tensor)
         case Reduce(op=op, body=body):
             return reduce_(op, _ANY, 0, 0, _anywhere(body), algebra.TRUE)
+        case Choose(test=test, then=then, other=Number() | Infinity()) if not isinstance(test, Compare):
+            return _anywhere(then)  # else the padding beyond a tensor's end
         case _:
             return map_parts(of, _anywhere, lambda index: index, lambda cond: cond)

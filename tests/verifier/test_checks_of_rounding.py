@@ -156,7 +156,7 @@ CANCELLING = {
 }
 
 
-def as_over_the_reals(of: Expr) -> Expr:
+def as_over_the_reals(of: Expr, _: bool = False) -> Expr:
     return of
 
 

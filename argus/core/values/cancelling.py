@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import combinations
+from math import prod
 
 from argus.core.values.common_terms import may_cancel
 from argus.core.values.expr import (
@@ -40,6 +41,8 @@ _EXACT = frozenset(("abs", "ceil", "floor", "max", "min", "neg", "relu", "round"
 _STEPS = frozenset(("ceil", "floor", "round", "sign"))
 _MOST = 1 << 9
 """The most parts of a side that is looked at: more may cancel."""
+_LARGEST = 1 << 24
+"""f32 has all integers up to this."""
 _ZERO = expr(0)
 
 
@@ -181,20 +184,37 @@ def _is_unknown(of: Expr) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _is_integer(of: Expr) -> bool:
-    """Whether a value is an integer, as a count is: floats have those below a bound."""
+    """Whether a value is an integer that floats have: a small one, a count, or an extremum or a choice of such."""
     match of:
-        case Number(value=value):
-            return value.denominator == 1
-        case Fn(name="add" | "sub" | "mul" | "neg" | "max" | "min" | "abs", args=args):
+        case Fn(name="neg" | "max" | "min" | "abs", args=args):
             return all(map(_is_integer, args))
         case Choose(then=then, other=other):
             return _is_integer(then) and _is_integer(other)
-        case Reduce(op="sum" | "max" | "min", body=body):
+        case Reduce(op="sum", body=body):
+            return _most_of(body) in (0, 1)
+        case Reduce(op="max" | "min", body=body):
             return _is_integer(body)
-        case Fn(name="floor" | "ceil" | "round" | "sign") | Whole():
+        case Whole():
             return True
-        case Fn() | Reduce() | Element() | Infinity():
-            return False
+        case Fn() | Number() | Reduce() | Element() | Infinity():
+            return _most_of(of) is not None
+
+
+def _most_of(of: Expr) -> int | None:
+    """The greatest magnitude that an integer may have, by its constants; None if f32 may not have it."""
+    match of:
+        case Number(value=value):
+            found = abs(int(value)) if value.denominator == 1 else None
+        case Fn(name="add" | "sub" | "mul" | "max" | "min" | "neg" | "abs" as name, args=args):
+            most = [each for each in map(_most_of, args) if each is not None]
+            join = sum if name in ("add", "sub") else prod if name == "mul" else max
+            found = join(most) if len(most) == len(args) else None
+        case Choose(then=then, other=other):
+            one, two = _most_of(then), _most_of(other)
+            found = None if one is None or two is None else max(one, two)
+        case _:
+            found = None
+    return found if found is not None and found <= _LARGEST else None
 
 
 @lru_cache(maxsize=1 << 12)

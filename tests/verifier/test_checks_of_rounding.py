@@ -150,6 +150,7 @@ CANCELLING = {
     "one_more_taken_for_greater": REFUTED,
     "sums_in_another_order_taken_for_equal": REFUTED,
     "next_integer_taken_for_greater": REFUTED,
+    "clamped_logarithm_taken_for_exact": REFUTED,
     "reciprocal_taken_for_exact": REFUTED,
     "thirds_taken_for_exact": NOT_KNOWN,
     "sum_of_differences_taken_for_exact": NOT_KNOWN,

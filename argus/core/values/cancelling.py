@@ -2,7 +2,7 @@
 
 Rounding may decide any test of computed numbers, but mostly next to the place where it changes. Where both sides of a
 test, or operands in it of which some are rounded, contain the same element, what is left of them over the reals may be
-nothing but rounding in floats, as of x * (1 / x) >= 1. And where a number is constant for a while, as max(x, 41), all
+nothing but rounding in floats, as of x * (1 / x) >= 1. And where a number is locally constant, as max(x, 41) is, all
 of it may lie next to that place, as in max(x, 41) / 3 * 3 >= 41. Then the test is one of an unknown function of its
 sides; so is a test too long to be looked at. Of a test against 0 the sign is enough.
 """

@@ -70,6 +70,10 @@ from argus.core.ir import (
 )
 from argus.core.layout import TV
 from argus.core.values.formula_text import formula_text, restriction_text
+from argus.core.values.rewriting import written_size
+
+_LONGEST = 2_000
+"""Characters of a claim that a message writes, and parts of its formula."""
 
 Ordering = Arrive | Await | Sync | Commit | Wait | Fence | Edit | Advance | Policy
 
@@ -334,3 +338,11 @@ def claim_text(claim: Claim) -> str:
             return f"assert_equals({view_text(view)}, {formula_text(formula, rank, before)}{meant})"
         case _:
             assert_never(claim)
+
+
+def claim_in_brief(claim: Claim) -> str:
+    """The same for messages: a long formula is left out, whose text may grow as a power of what the user wrote."""
+    text = "" if isinstance(claim, Equals) and written_size(claim.formula) > _LONGEST else claim_text(claim)
+    if isinstance(claim, Equals) and not 0 < len(text) <= _LONGEST:
+        return f"assert_equals({view_text(claim.view)}, ...)"
+    return text

@@ -9,6 +9,8 @@ import pytest
 from attrs import evolve
 
 from argus.core import algebra
+from argus.core.ir import Assert, Equals, walk
+from argus.core.ir.pretty import claim_in_brief, claim_text
 from argus.core.query import Budget
 from argus.core.values.atoms import ONE, cell, of_atom, opaque_atom
 from argus.core.values.effort import TOO_LONG, Effort, size, size_of_product, size_within, unlimited
@@ -178,7 +180,20 @@ def test_a_kernel_is_unknown_for_that_reason_within_the_budget() -> None:
     verdict = verify(three_times, solver="z3", budget=budget).verdict
     assert isinstance(verdict, Unknown)
     assert verdict.reason.endswith(TOO_LONG)
+    assert "`--seconds`" in verdict.attempt
     assert isinstance(verify(once, solver="z3", budget=budget).verdict, Proved)
     few = verify(once, solver="z3", budget=evolve(budget, terms=10)).verdict
     assert isinstance(few, Unknown)
     assert few.reason.endswith(TOO_LONG)
+
+
+@pytest.mark.parametrize(("times", "written"), [(2, True), (9, False)])
+def test_messages_leave_out_a_formula_whose_text_is_long(times: int, written: bool) -> None:
+    value = X
+    for _ in range(times):
+        value = mish(value, strict=True)
+    (claim,) = (each.claim for each in walk(once.trace().body) if isinstance(each, Assert))
+    assert isinstance(claim, Equals)
+    claim = evolve(claim, formula=value)
+    brief = claim_in_brief(claim)
+    assert (brief == claim_text(claim)) if written else (brief == "assert_equals(Y, ...)")

@@ -12,7 +12,7 @@ from argus.core.algebra.integers import linear_terms
 from argus.core.dtype import DType
 from argus.core.index import Bin, Cmp, Cond, Const, Index, Node, Sym, Symbol
 from argus.core.ir import Assert, Buffer, Equals, Products, WrittenOnce, axes_of, whole
-from argus.core.ir.pretty import claim_text
+from argus.core.ir.pretty import claim_in_brief
 from argus.core.proof.dataflow.flattened_views import in_place_of
 from argus.core.proof.dataflow.reaching import Flow
 from argus.core.proof.dataflow.timeline import Step
@@ -43,6 +43,7 @@ from argus.core.walk import substitute as substitute_index
 _LONGEST = 200
 """Characters of a value that a reason shows, and parts of one that is written as text."""
 _INSTEAD = "compare runs with it (`argus run`); claims about tags are proved: `assert_written_once`, `assert_covers`"
+_MORE = "allow more (`--seconds`, or `Budget.terms`), or write the formula in the order in which the kernel computes"
 
 
 Proofs = Mapping[Assert, Held | str]
@@ -85,7 +86,7 @@ def equality_obligations(
     if not added and not any(isinstance(each, WrittenOnce) and _is_of_all(each, claim) for each in others):
         once = WrittenOnce(whole(output), (), over_axes(claim))
         yield from written_once_obligations(flow, step, stmt, once, records=False, others=True)
-    what = f"`{claim_text(claim)}` holds"
+    what = f"`{claim_in_brief(claim)}` holds"
     if isinstance(found, str):
         yield undecided(stmt, claim, found)
         return
@@ -333,7 +334,7 @@ def stated(claim: Equals, roundings: Iterable[Rounding], cases: Iterable[Stored]
     """The claim, for the results of the proof, with what the program rounds, and rounded constants."""
     rounded = in_words(roundings)
     said = [*([f"the program rounds {rounded}"] if rounded else ()), *_stand_for(claim, cases)]
-    return claim_text(claim) + (f", over the reals; {'; '.join(said)}" if said else "")
+    return claim_in_brief(claim) + (f", over the reals; {'; '.join(said)}" if said else "")
 
 
 def _stand_for(claim: Equals, cases: Iterable[Stored]) -> Iterator[str]:
@@ -346,5 +347,5 @@ def _stand_for(claim: Equals, cases: Iterable[Stored]) -> Iterator[str]:
 
 def undecided(stmt: Assert, claim: Equals, why: str) -> Obligation:
     """The obligation of a claim that is not proved."""
-    what = f"`{claim_text(claim)}` holds"
-    return Obligation("I39", what, stmt, algebra.FALSE, unknown=why, instead=_INSTEAD)
+    what = f"`{claim_in_brief(claim)}` holds"
+    return Obligation("I39", what, stmt, algebra.FALSE, unknown=why, instead=_MORE if TOO_LONG in why else _INSTEAD)

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 from argus.core import algebra
 from argus.core.index import Sym
 from argus.core.ir import Assert, Buffer, Equals, WrittenOnce, whole
-from argus.core.ir.pretty import claim_text
+from argus.core.ir.pretty import claim_in_brief
 from argus.core.proof.obligation import Obligation
 from argus.core.proof.outputs.claimed_values import claimed_left
 from argus.core.proof.outputs.equality_claims import difference, stated, undecided
@@ -69,7 +69,7 @@ def _equality(flow: ValueFlow, claimed: Claimed) -> Obligation:
     if reason or isinstance(held, str):
         return undecided(claimed.stmt, claim, reason)
     note = stated(claim, held.roundings, held.cases)
-    return Obligation("I39", f"`{claim_text(claim)}` holds", claimed.stmt, algebra.TRUE, note=note, compared=1)
+    return Obligation("I39", f"`{claim_in_brief(claim)}` holds", claimed.stmt, algebra.TRUE, note=note, compared=1)
 
 
 def _left_by_claim(flow: ValueFlow, claimed: Claimed, at: Sequence[Sym]) -> Held | None:

@@ -27,6 +27,7 @@ from argus.core.proof.values.held.outputs import Held, Stored, interpreted
 from argus.core.proof.values.held.places_of_extrema import as_integers
 from argus.core.proof.values.held.residues import equal_by_residues, equal_by_terms, has_terms
 from argus.core.proof.values.held.roundings import in_words
+from argus.core.proof.values.held.same_ranges import equal_over_ranges
 from argus.core.proof.values.held.single_terms import with_single_terms
 from argus.core.proof.values.held.unnamed import unnamed_reasons
 from argus.core.proof.values.value_flow import ValueFlow
@@ -159,9 +160,8 @@ def _difference_in_floats(
         value = with_tests_in_floats(case.value, every)
         alike.setdefault(value, []).append(evolve(case, value=value))
     for value, cases in alike.items():
-        shared = tuple(cond for cond in cases[0].given if all(cond in each.given for each in cases))
-        if len(cases) > 1 and not _difference(compared, Stored(value, shared), cases=False):
-            continue  # for all elements of these stores at once, where that shows without cases
+        if len(cases) > 1 and _is_shown_at_once(compared, value, cases):
+            continue
         reason = next(filter(None, (_difference_by_element(compared, case) for case in cases)), "")
         if reason:
             return reason
@@ -179,6 +179,13 @@ class _Compared:
     rounded: frozenset[DType]
 
 
+def _is_shown_at_once(of: _Compared, value: Expr, cases: Sequence[Stored]) -> bool:
+    """Whether several stores of one value are shown without cases: for all elements, or for those of each by terms."""
+    shared = Stored(value, tuple(cond for cond in cases[0].given if all(cond in each.given for each in cases)))
+    by_terms = (equal_over_ranges(*_sides(of, case)) for case in cases)
+    return equal_over_ranges(*_sides(of, shared)) or all(by_terms) or not _difference(of, shared, cases=False)
+
+
 def _difference_by_element(of: _Compared, case: Stored) -> str:
     """The same of one case: as it is, or in terms of the element's coordinates alone."""
     reason = _difference(of, case)
@@ -190,23 +197,13 @@ def _difference_by_element(of: _Compared, case: Stored) -> str:
 
 def _difference(of: _Compared, case: Stored, *, cases: bool = True) -> str:
     """Why what is stored is not known to equal the formula. cases: whether cases of what is open are tried."""
-    flow, claim, at, order = of.flow, of.claim, of.at, of.order
-    formula = _over(claim, at, order)
-    meant = substitute_index(claim.where, {}, tuple(at[axis] for axis in order))
-    given = (*case.given, *(() if meant is algebra.TRUE else (meant,)))
-    if meant is not algebra.TRUE and flow.impossible(case.given, meant):
+    formula, meant = _formula(of), _where(of)
+    if meant is not algebra.TRUE and of.flow.impossible(case.given, meant):
         return ""
-    multiples = _multiples(Known(flow, given), case.value)
-    known = Known(flow, (*given, *(algebra.eq(algebra.sym(s), by) for s, by in multiples.items())))
-    sizes = {**dict(_fixed_sizes(flow.timeline.assumptions)), **multiples}
-    same = {**dict(_equal_places(case.given, at)), **sizes}
-    value, wanted = (
-        with_single_terms(substitute(case.value, same), known, formula),
-        substitute(_in_blocks(with_single_terms(substitute(formula, same), known, case.value), known), sizes),
-    )
-    if meant is not algebra.TRUE:
-        value, wanted = known.simplified(value), known.simplified(wanted)
-    mine = [each.symbol for each in at]
+    known, value, wanted = _sides(of, case)
+    if equal_over_ranges(known, value, wanted):
+        return ""
+    mine = [each.symbol for each in of.at]
     if has_terms(formula) and (
         equal_by_residues(known, case.value, formula, mine, cases=False)
         or equal_by_terms(known, value, wanted, cases=False)
@@ -227,7 +224,33 @@ def _difference(of: _Compared, case: Stored, *, cases: bool = True) -> str:
         return unnamed[0]
     if known.effort.is_spent:
         return f"what is stored is not compared with the formula: {TOO_LONG}"
-    return f"what is stored{_shown(case.value, at, order)} is not known to equal the formula"
+    return f"what is stored{_shown(case.value, of.at, of.order)} is not known to equal the formula"
+
+
+def _formula(of: _Compared) -> Expr:
+    return _over(of.claim, of.at, of.order)
+
+
+def _where(of: _Compared) -> Cond:
+    """Where the formula is claimed."""
+    return substitute_index(of.claim.where, {}, tuple(of.at[axis] for axis in of.order))
+
+
+def _sides(of: _Compared, case: Stored) -> tuple[Known, Expr, Expr]:
+    """What is known where a value is stored, the value there, and the formula."""
+    flow, formula, meant = of.flow, _formula(of), _where(of)
+    given = (*case.given, *(() if meant is algebra.TRUE else (meant,)))
+    multiples = _multiples(Known(flow, given), case.value)
+    known = Known(flow, (*given, *(algebra.eq(algebra.sym(s), by) for s, by in multiples.items())))
+    sizes = {**dict(_fixed_sizes(flow.timeline.assumptions)), **multiples}
+    same = {**dict(_equal_places(case.given, of.at)), **sizes}
+    value, wanted = (
+        with_single_terms(substitute(case.value, same), known, formula),
+        substitute(_in_blocks(with_single_terms(substitute(formula, same), known, case.value), known), sizes),
+    )
+    if meant is not algebra.TRUE:
+        value, wanted = known.simplified(value), known.simplified(wanted)
+    return known, value, wanted
 
 
 def _equal_by_names(known: Known, value: Expr, wanted: Expr) -> bool:

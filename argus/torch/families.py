@@ -132,8 +132,11 @@ def _is_proved(nest: Nest, sums: Reduce) -> bool:
     return all(each.outside is None and {place for place in each.index if symbols(place)} <= own for each in beside)
 
 
-_PIXELS = (256, 128)
-"""Of a tile at most: more work on sums is proved where there are fewer parts that it is done on."""
+_TILES = ((256, 8), (128, 8), (256, 1), (128, 1))
+"""Pixels and rows of a tile at most, in the order in which they are tried.
+
+More work on sums is proved where there are fewer parts that it is done on, and tiles of one row have shorter proofs.
+"""
 
 
 def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
@@ -146,7 +149,10 @@ def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa:
     channels, outputs = _channels(found, sizes)
     count, _, *places = (int(computed(extent, sizes)) for extent in output.shape)
     products = convolution_costs.SIX if filters.dtype == "f32" else 1
-    found = (shifted_for(conv, channels, outputs, count, places, products, most_pixels=each) for each in _PIXELS)
+    found = (
+        shifted_for(conv, channels, outputs, count, places, products, most_rows=rows, most_pixels=pixels)
+        for pixels, rows in _TILES
+    )
     return tuple(dict.fromkeys(found))
 
 

@@ -34,6 +34,8 @@ PROOF_SECONDS = 300.0
 """Of the processor, for the proofs of a graph; what has no proof then runs otherwise."""
 _MOST_SECONDS = 60.0
 """Of the processor, for the proof of a kernel."""
+_NEST_SECONDS = 2 * _MOST_SECONDS
+"""Of the processor: once a family's kernels for a nest have taken so much, no other one of them is tried."""
 _MOMENTS = ("aten.var", "aten.std")
 _PROOFS: dict[tuple[str, str], KernelEntry | str] = {}
 """What is known of kernels in this process, by name and configuration; those that are unknown are on no disk."""
@@ -228,8 +230,10 @@ class Planner:
             if heavy and family.program is None:
                 break
             form, tried, reason = self._candidates(nests, types, family)
-            why = reason or why
+            why, before = reason or why, self.left
             for each in tried:
+                if before - self.left >= _NEST_SECONDS:
+                    break
                 found = self._proved(each, form)
                 if isinstance(found, KernelEntry):
                     self.kernels[nests[0].output] = found

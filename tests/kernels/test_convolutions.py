@@ -96,6 +96,16 @@ def test_a_convolution_is_proved_for_all_sizes(name: str, shape: str) -> None:
     assert "assert_equals(Y" in "\n".join(verdict.results)
 
 
+@pytest.mark.share(3)
+def test_sums_over_three_axes_are_proved_with_few_terms() -> None:
+    """They are compared term by term: by their normal forms, hundreds of sums, so few are not enough."""
+    program = template("transposed, three axes", "rows of 8 in f32").trace("")
+
+    verdict = verify_program(program, solver="z3", budget=evolve(NO_RUNS, terms=100_000)).verdict
+
+    assert isinstance(verdict, Proved), verdict
+
+
 @pytest.mark.share(80, among="convolutions")
 @pytest.mark.parametrize(
     ("name", "shape"), [each if each in QUICK else pytest.param(*each, marks=pytest.mark.nightly) for each in ALL]

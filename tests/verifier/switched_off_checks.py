@@ -41,7 +41,7 @@ def no_obligations(*_: object, **__: object) -> Iterator[Obligation]:
     return iter(())
 
 
-def always(*_: object) -> bool:
+def always(*_: object, **__: object) -> bool:
     return True
 
 
@@ -60,7 +60,7 @@ def without_goal(module: object, name: str) -> Patch:
     return lambda patch: patch.setattr(module, name, without)
 
 
-def never(*_: object) -> bool:
+def never(*_: object, **__: object) -> bool:
     return False
 
 

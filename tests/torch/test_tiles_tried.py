@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
 
 import pytest
 
@@ -48,7 +47,7 @@ def _tried(monkeypatch: pytest.MonkeyPatch, seconds: float, proved: str = "") ->
     asked: list[str] = []
     clock = count(step=seconds)
 
-    def proof(candidate: Candidate, *_: Any) -> KernelEntry | str:  # noqa: ANN401 reason: of the planner
+    def proof(candidate: Candidate, *_: object) -> KernelEntry | str:
         asked.append(f"{candidate.family} {candidate.config}")
         if candidate.family.startswith("convolutions") and (not proved or proved in candidate.config):
             return "unknown"

@@ -30,6 +30,11 @@ def inside(of: Index, most: Index | int, then: Expr) -> Expr:
     return choose(algebra.all_of((algebra.le(0, of), algebra.lt(of, most))), then, 0)
 
 
+def alike(one: Index, two: Index) -> Cond:
+    """Whether both are even or odd: a condition that no range has in place of it."""
+    return algebra.eq(algebra.mod(algebra.add(one, two), 2), 0)
+
+
 def taps(at: Index, tap: Index) -> Expr:
     """A product of a padded input and a tap of a filter."""
     return fn("mul", inside(at, rows, element("X", at)), element("F", tap))
@@ -140,6 +145,11 @@ VALUES: dict[str, tuple[Expr, Expr, bool]] = {
         total(J, k, total(STEP, j, element("X", i, j))),
         False,
     ),
+    "a condition on what another range's variable is named like": (
+        total(J, k, total(Y, rows, element("X", j, y)), alike(j, y)),
+        total(J, k, total(STEP, rows, element("X", j, i), alike(j, i))),
+        False,
+    ),
     "another reduction": (
         reduce_("max", J, 0, k, element("X", j)),
         total(J, k, element("X", j)),
@@ -176,3 +186,12 @@ def test_terms_of_one_range_alone_are_compared_with_0(known: Known, monkeypatch:
     monkeypatch.setattr(same_ranges, "_is_zero_beyond", lambda *_: True)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
 
     assert equal_over_ranges(known, held, formula)
+
+
+def test_a_condition_around_does_not_name_the_variable_within(known: Known) -> None:
+    """Names may be alike where expressions are not simplified, which renames variables."""
+    held, formula, _ = VALUES["a condition on what another range's variable is named like"]
+
+    assert not same_ranges._equal(known, held, formula)  # pyright: ignore[reportPrivateUsage]
+    turned = total(STEP, rows, total(J, k, element("X", j, i), alike(j, i)))
+    assert same_ranges._equal(known, turned, formula)  # pyright: ignore[reportPrivateUsage]

@@ -103,13 +103,15 @@ def _parts(of: Expr, *, negative: bool = False) -> Iterator[tuple[bool, Expr]]:
 
 
 def _nest(of: Reduce) -> _Nest:
-    found, bound = list[Reduce](), set[Symbol]()
+    found, bound, named = list[Reduce](), set[Symbol](), set[Symbol]()
     body: Expr = of
-    while isinstance(body, Reduce) and body.op == "sum" and body.variable not in bound:
+    # A condition of a sum around may name what has the name of a variable within: it is not that variable.
+    while isinstance(body, Reduce) and body.op == "sum" and body.variable not in bound | named:
         if not bound.isdisjoint(symbols(body.low, body.high)):
             break
         found.append(body)
         bound.add(body.variable)
+        named |= symbols(body.where)
         body = body.body
     body = chosen(algebra.all_of(each.where for each in found), body, _ZERO)
     ranges = [_Range(each.variable, each.low, each.high, _places(body, each.variable)) for each in found]

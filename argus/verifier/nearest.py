@@ -46,6 +46,8 @@ _LONGEST = 320
 _QUERY = Budget.about(1)
 """What a query about a variant may take: several are tried in the time that one verdict has."""
 
+_SHARE = 0.9
+"""Of the time of a query, when the search for a variant ends: what it is at then is still brought to its end."""
 
 _REMARKS = {"claim": "with another claim here it is proved"}
 """What a change is called at its line, where its own text is too long."""
@@ -59,7 +61,7 @@ def with_nearest(
     budget: that of the verdict. A verdict and the search for a variant together take as long as one query may
     (10 s by default), of which `spent` seconds of the processor are gone. A budget without runs asks for a proof alone.
     """
-    left = min(budget.total, budget.steps / STEPS_PER_SECOND) - spent
+    left = _SHARE * min(budget.total, budget.steps / STEPS_PER_SECOND) - spent
     if not isinstance(report.verdict, Unknown) or left <= 0 or not budget.runs:
         return report
     found = nearest_proved(kernel, solver, evolve(budget, total=left), cache)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from attrs import define
 
 from argus.core.dtype import DType
+from argus.interp.memory.columns import distinct_columns
 from argus.interp.values.sets import MISSING, BoolArray, How, IntArray, Sets, is_single
 
 AnyArray = npt.NDArray[Any]
@@ -120,11 +121,11 @@ class Records:
 
     def first_of_equal(self, keys: tuple[IntArray, ...], marks: IntArray) -> BoolArray:
         """A mask without the elements whose keys and record equal those of an earlier element."""
-        _, first, back = np.unique(np.stack(keys), axis=1, return_index=True, return_inverse=True)
-        other = marks[first[back.reshape(-1)]]
+        _, first, back = distinct_columns(np.stack(keys))
+        other = marks[first[back]]
         equal = (marks == other) | (marks > 0) & (other > 0)
         equal &= np.all([self.get(name, marks) == self.get(name, other) for name in self.names] or [equal], axis=0)
-        return ~equal | (first[back.reshape(-1)] == np.arange(marks.size))
+        return ~equal | (first[back] == np.arange(marks.size))
 
     def of(self, mark: int) -> dict[str, int]:
         """The components of one record."""
@@ -167,9 +168,9 @@ class Records:
         both = (one != MISSING) & (other != MISSING)
         several = both & (one != other) | (found != MISSING) & ~is_single(found)
         if several.any():
-            pairs, back = np.unique(np.stack([one[several], other[several]]), axis=1, return_inverse=True)
+            pairs, _, back = distinct_columns(np.stack([one[several], other[several]]))
             made = [self.sets.combined(how, mine, theirs) for mine, theirs in pairs.T.tolist()]
-            found[several] = np.array(made, np.int64)[back.reshape(-1)]
+            found[several] = np.array(made, np.int64)[back]
         return found
 
     def weighted(self, marks: IntArray) -> IntArray:

@@ -8,7 +8,7 @@ from attrs import define, field
 
 from argus.core.query import Budget
 
-STATEMENTS_PER_RUN = 100
+STATEMENTS_PER_RUN = 85
 """The statements, each of them executed by one wave, up to which a run counts once."""
 EVENTS_PER_RUN = 250
 """The same for a run by agents, whose statements take less time."""

@@ -28,6 +28,7 @@ from argus.core.walk import evaluate
 from argus.interp.compiled_kernel import first_where, registers_of
 from argus.interp.machine.waves import SharedAccess, Wave
 from argus.interp.memory.cells import BOTTOM, MISSING, BoolArray, IntArray
+from argus.interp.memory.columns import distinct_columns
 from argus.interp.memory.trace import Spot, spots
 from argus.interp.memory.views import Place, is_whole
 from argus.interp.state import Block, Contribution, coordinates, shared_element
@@ -123,7 +124,7 @@ class _ClaimCheck:
         if len(shapes) != 1:
             raise not_built("relation of fragments of different shapes", self.event.stmt)
         columns = np.stack([column.reshape(-1) for column in components.values()])
-        kinds, first = np.unique(columns, axis=1, return_index=True)
+        kinds, first, _ = distinct_columns(columns)
         checked = needs_check(stated.cond, tuple(components), kinds, self.wave.env, self.block.launch.prepared.integers)
         for at in (each for each in np.argsort(first) if checked[each]):
             found = kinds[:, at]
@@ -234,7 +235,7 @@ class _ClaimCheck:
         """Check elements whose records contain the set that they sum over."""
         name = stated.of.name
         columns = np.stack([components[held], low[held], high[held]])
-        kinds, first = np.unique(columns, axis=1, return_index=True)
+        kinds, first, _ = distinct_columns(columns)
         where = np.flatnonzero(held.reshape(-1))
         for at in np.argsort(first):
             component, start, stop = (int(x) for x in kinds[:, at])

@@ -29,6 +29,7 @@ from argus.interp.memory.cells import (
     IntArray,
     padding_of,
 )
+from argus.interp.memory.columns import distinct_columns
 from argus.interp.memory.trace import Spot
 from argus.interp.state import Block, Contribution, NameStatus, Sum, coordinates, shared_element
 from argus.interp.values.operands import Operands, Source
@@ -177,12 +178,12 @@ class Products:
         if differs.any():
             self._suspect(name, differs & (named | is_single(np.maximum(known, column))), old, column)
             found = found.copy()
-            pairs, back = np.unique(np.stack([known[differs], column[differs]]), axis=1, return_inverse=True)
+            pairs, _, back = distinct_columns(np.stack([known[differs], column[differs]]))
             sets = self.records.sets
             made = [
                 sets.mixed(max(pair)) if MISSING in pair else sets.combined("sum", *pair) for pair in pairs.T.tolist()
             ]
-            found[differs] = np.array(made, np.int64)[back.reshape(-1)]
+            found[differs] = np.array(made, np.int64)[back]
         return found
 
     def _fed(self) -> BoolArray:

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import frozen
 
 from argus.interp.memory.cells import MISSING, BoolArray, IntArray, Records
+from argus.interp.memory.columns import distinct_columns
 from argus.interp.state import Contribution, NameStatus, Sum
 from argus.interp.values.sets import is_single
 
@@ -88,7 +89,7 @@ def _bounds(low: IntArray, high: IntArray) -> tuple[list[tuple[int, int]], IntAr
     if low.size == 0 or (low.min() == low.max() and high.min() == high.max()):
         pair = (int(low.flat[0]), int(high.flat[0])) if low.size else (0, 0)
         return [pair], np.zeros(low.shape, np.int64)
-    pairs, which = np.unique(np.stack([low.reshape(-1), high.reshape(-1)]), axis=1, return_inverse=True)
+    pairs, _, which = distinct_columns(np.stack([low.reshape(-1), high.reshape(-1)]))
     return [(int(a), int(b)) for a, b in pairs.T], which.reshape(low.shape).astype(np.int64)
 
 

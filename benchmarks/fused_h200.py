@@ -124,7 +124,7 @@ def _measured(torch: Any, case: Case, rounds: int) -> None:  # noqa: ANN401 reas
     known = [f"{each.name} {each.config}" for entry in argus.torch.report() for each in entry.kernels]
     left = {each.operation for entry in argus.torch.report() for each in entry.eager}
 
-    times = interleaved(calls, lambda _: list(given), rounds)
+    times = interleaved(calls, lambda _: list(given), rounds).device
     shown = "  ".join(
         f"{name} {times[name]:8.3f} ms ({times['eager'] / times[name]:.2f}, error {errors[name]:.1e})" for name in calls
     )

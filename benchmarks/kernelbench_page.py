@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from argus.report.kernelbench import Row, merged
+from argus.report.kernelbench import SEARCHED, Row, merged, searched_times
 
 ROOT = Path(__file__).resolve().parent.parent
 ROWS = ROOT / "benchmarks" / "results" / "kernelbench_h200.jsonl"
@@ -32,13 +32,17 @@ PLAIN = "argus without rewrites"
 """The time without algebraic rewrites, in rows of problems that have any."""
 SINGLE = "eager without TF32"
 """The time of eager torch whose convolutions are those of single precision, where they are others by default."""
+EXACT = "argus without TF32"
+"""Ours of such a problem, when convolutions are of six products of parts."""
+HOST = "host_milliseconds"
+"""Times until calls return, in rows whose times on the GPU are without them."""
 HEADS = (
     *("problem", "proved", "right", "comparisons", "error", "eager's error", "argus", "eager", "ratio"),
     *(
         "without TF32",
         "without rewrites",
         "compile",
-        "max-autotune",
+        f"{SEARCHED} (ratio)",
         "bound",
         "cold (proofs)",
         "warm",
@@ -57,8 +61,11 @@ by `benchmarks/kernelbench_page.py` from the rows of the run.
 *Proved*: each operation is a kernel proved to compute what the graph says, none runs in eager torch. *Right*: within
 1e-4 of float64, or within twice the error of eager torch without TF32, in all comparisons of the row. *Stock* is the
 benchmark's own comparison with eager torch (1e-4), without TF32 and with it, as torch is set by default; eager torch
-is timed as it is set by default. *Bound* is the least time, of memory that is read and written once at 4.8 TB/s, or of
-products at 165 TFLOP/s (six bf16 products for one of f32), as a share of the time measured.
+is timed as it is set by default, in which convolutions may round to TF32: ours then are of three products of parts, and
+of six where both are without TF32 (the column *without TF32*).
+*Bound* is the least time, of memory that is read and written once at 4.8 TB/s, or of
+products at 165 TFLOP/s (six bf16 products for one of f32), as a share of the time measured. Max-autotune's *ratio* is
+its time over ours in its own turn.
 
 *Cold* is the seconds of compilation with empty caches: of ours, capture, proofs and compilers in a process on fake
 tensors beside others of its kind, and what of it proofs take; of `torch.compile`, the first call. *Warm* is the first
@@ -104,8 +111,15 @@ def what_ran(rows: Sequence[Row]) -> Iterator[str]:
     short = [row for row in ran if row.get("cut") or row["shapes_dropped"]]
     yield f"* {len(short)} problems have fewer comparisons than were asked for; the last column says why."
     yield f"* Rounds of the medians: {_counts(row['rounds'] for row in timed)}."
-    peers = (f"{name} for {sum(name in row['milliseconds'] for row in timed)}" for name in ("compile", "max-autotune"))
-    yield f"* Times beside eager torch for {len(timed)} problems; {', '.join(peers)}."
+    beside = sum("compile" in row["milliseconds"] for row in timed)
+    yield f"* Times beside eager torch for {len(timed)} problems; compile for {beside}."
+    searched = [found for row in ran if (found := searched_times(row))]
+    yield f"* Times beside max-autotune for {len(searched)}, in a turn of its own, in which all are measured again."
+    queued = [each for each in (*timed, *searched) if HOST in each]
+    yield f"* The GPU had work when calls began in {len(queued)} of these {len(timed) + len(searched)} turns; times of"
+    yield "  the others include what the host needs for a call."
+    for tree, count in Counter(_tree(each.get("tree")) for each in searched).most_common():
+        yield f"* Turns with max-autotune: {count} problems by {tree}."
 
 
 def _place(row: Row) -> str:
@@ -163,19 +177,29 @@ def summary(level: int, count: int, rows: Sequence[Row]) -> Iterator[str]:
     if rewritten := [row for row in both if PLAIN in row.get("milliseconds", {})]:
         name = f"proved and right, {len(rewritten)} of them timed without algebraic rewrites"
         yield f"| {name} | {len(both)} | {' | '.join(means(both, PLAIN))} |"
+    hosts = [row[HOST] for row in ran if HOST in row]
+    if hosts:
+        known = {name: [each[name] for each in hosts if name in each] for name in ("argus", "eager", "compile")}
+        medians = ", ".join(f"{name} {statistics.median(each):.2f} ms" for name, each in known.items() if each)
+        yield f"\nUntil a call returns to the host, which the times are without, median of {len(hosts)}: {medians}."
 
 
 def means(rows: Sequence[Row], own: str) -> Iterator[str]:
     """Geometric means of ratios, and of how many. own: which of our times, where a row has it."""
     timed = [row for row in rows if "milliseconds" in row]
-    ours = [row["milliseconds"].get(own, row["milliseconds"]["argus"]) for row in timed]
-    for peer in ("eager", SINGLE, "compile", "max-autotune"):
-        known = ((_time(row, peer), time) for row, time in zip(timed, ours, strict=True))
-        over = [theirs / time for theirs, time in known if theirs is not None]
+    for peer in ("eager", SINGLE, "compile", SEARCHED):
+        measured = [found for row in rows if (found := searched_times(row))] if peer == SEARCHED else timed
+        over = [theirs / _ours(row, own, peer) for row in measured if (theirs := _time(row, peer)) is not None]
         yield mean(over)
         if "eager" in peer:
             yield f"{sum(one > 1 for one in over)} of {len(over)}" if over else ""
-    yield mean([bound(row) / time for row, time in zip(timed, ours, strict=True)])
+    yield mean([bound(row) / _ours(row, own) for row in timed])
+
+
+def _ours(row: Row, own: str, peer: str = "") -> float:
+    """Our time beside a peer, which without TF32 is without it, too."""
+    times: dict[str, float] = row["milliseconds"]
+    return times[EXACT] if peer == SINGLE and EXACT in times else times.get(own, times["argus"])
 
 
 def _time(row: Row, peer: str) -> float | None:
@@ -209,10 +233,11 @@ def cells(row: Row) -> Iterator[str]:
     yield f"{times['argus']:.3f}" if times else ""
     yield f"{times['eager']:.3f}" if times else ""
     yield f"{times['eager'] / times['argus']:.2f}" if times else ""
-    yield f"{times[SINGLE] / times['argus']:.2f}" if SINGLE in times else ""
+    yield f"{times[SINGLE] / _ours(row, 'argus', SINGLE):.2f}" if SINGLE in times else ""
     yield f"{times['eager'] / times[PLAIN]:.2f}" if PLAIN in times else ""
-    for peer in ("compile", "max-autotune"):
-        yield f"{times[peer]:.3f}" if peer in times else ""
+    yield f"{times['compile']:.3f}" if "compile" in times else ""
+    searched = searched_times(row).get("milliseconds")
+    yield f"{searched[SEARCHED]:.3f} ({searched[SEARCHED] / searched['argus']:.2f})" if searched else ""
     yield f"{100 * bound(row) / times['argus']:.0f} %" if times else ""
     yield from seconds(row)
     yield "; ".join(notes(row))
@@ -242,8 +267,8 @@ def notes(row: Row) -> Iterator[str]:
     if row["against"] != ["float64"]:
         yield "against eager torch"
     ahead: Row = row.get("ahead") or {}
-    if "error without rewrites" in ahead:
-        yield f"not prepared without rewrites: {ahead['error without rewrites']}"
+    if "error of others" in ahead:
+        yield f"not prepared without rewrites or TF32: {ahead['error of others']}"
     if row.get("cut"):
         yield f"cut: {row['cut']}"
     if row["shapes_dropped"]:

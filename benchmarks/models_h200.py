@@ -158,14 +158,16 @@ def _errors(model: Any, x: Any, found: Mapping[str, Any]) -> dict[str, Any]:  # 
 
 def _timed(torch: Any, functions: Mapping[str, Callable[..., Any]], x: Any) -> dict[str, Any]:  # noqa: ANN401 reason: untyped
     timing: Any = import_module("argus.torch.kernelbench.timing")
-    row: dict[str, Any] = {"ms": timing.interleaved(functions, lambda _number: [x], ROUNDS)}
+    row: dict[str, Any] = {"ms": timing.interleaved(functions, lambda _number: [x], ROUNDS).device}
     graphs: dict[str, Any] = {}
     for name, function in functions.items():
         try:
             graphs[name] = captured(torch, lambda function=function: function(x), 1).replay
         except Exception as problem:  # noqa: BLE001 reason: what a graph refuses is a result
             row[f"{name} in a graph"] = str(problem)[-200:]
-    row["graph ms"] = timing.interleaved({name: _without_inputs(each) for name, each in graphs.items()}, _none, ROUNDS)
+    row["graph ms"] = timing.interleaved(
+        {name: _without_inputs(each) for name, each in graphs.items()}, _none, ROUNDS
+    ).device
     return row
 
 

@@ -74,20 +74,32 @@ def ahead_of(problem: Problem) -> str:
     return f"ahead-{problem.key}"
 
 
-_OF_TIMES = ("milliseconds", "rounds", "bytes", "flops")
+SEARCHED = "max-autotune"
+"""The peer whose times are of a turn of its own, in which all others were measured again."""
+WITH_SEARCHED = "times with max-autotune"
+_OF_TIMES = ("milliseconds", "host_milliseconds", "rounds", "bytes", "flops")
 
 
 def merged(one: Row, other: Row) -> Row:
     """Of two rows of a problem, the later one last, that which says more, with the times that say more.
 
-    `tree_of_times`, if the times are of other sources than the rest.
+    `tree_of_times`, if the times are of other sources than the rest. Times beside max-autotune stay apart.
     """
     if one.get("error") or other.get("error"):
         return other if one.get("error") else one
     more, less = sorted((other, one), key=lambda row: -len(row["errors"]))
-    timed = max((more, less), key=lambda row: len(row.get("milliseconds", {})))
+    timed = max((more, less), key=lambda row: len(row.get("milliseconds", {}).keys() - {SEARCHED}))
     calls = less.get("first_call", {}) | more.get("first_call", {})
     times = {name: timed[name] for name in _OF_TIMES if name in timed}
     if timed.get("tree") != more.get("tree"):
         times["tree_of_times"] = timed.get("tree")
-    return more | times | {"first_call": calls}
+    searched = searched_times(other) or searched_times(one)
+    apart = {WITH_SEARCHED: searched} if searched else {}
+    return more | times | {"first_call": calls} | apart
+
+
+def searched_times(row: Row) -> Row:
+    """The times of the turn with max-autotune, and what they are of; empty if there are none."""
+    if SEARCHED not in row.get("milliseconds", {}):
+        return row.get(WITH_SEARCHED, {})
+    return {name: row[name] for name in (*_OF_TIMES, "tree") if name in row}

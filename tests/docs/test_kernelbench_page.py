@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.kernelbench_page import HEADS, PAGE, PLAIN, ROWS, SINGLE, cells, page, read
+from benchmarks.kernelbench_page import HEADS, HOST, PAGE, PLAIN, ROWS, SINGLE, cells, page, read
 
 ROW: dict[str, Any] = {
     "level": 1,
@@ -84,7 +84,8 @@ def test_the_page_says_what_a_run_was(tmp_path: Path) -> None:
     assert "* 1 problems by sources of digest 0123456789abcdef at commit aaaaaaaaaaaa." in text
     assert "* Seeds: 5 (1 problems). Other shapes: 1 (1 problems)." in text
     assert "* 1 problems have fewer comparisons than were asked for; the last column says why." in text
-    assert "* Times beside eager torch for 1 problems; compile for 1, max-autotune for 0." in text
+    assert "* Times beside eager torch for 1 problems; compile for 1." in text
+    assert "* Times beside max-autotune for 0, in a turn of its own, in which all are measured again." in text
     measured = "2.00 (1) | 1 of 1 | 3.00 (1) | 1 of 1 | 1.60 (1) | not measured | 0.50 (1)"
     assert f"| proved and right | 1 | {measured} |" in text
     assert "| proved and right, 1 of them timed without algebraic rewrites | 1 | 1.00 (1) | 0 of 1 |" in text
@@ -104,3 +105,18 @@ def test_a_problem_shows_its_share_of_the_bound_and_what_compilation_takes() -> 
     assert (shown["comparisons"], shown["without TF32"], shown["without rewrites"]) == ("7 of 8", "3.00", "1.00")
     assert list(cells(WHOLE))[-5:-1] == ["12.5 (9.0)", "0.4", "2.5", "0.6"]
     assert shown[""] == "sums in another order (a product with a row); cut: the run ended; 1 other shapes, not at 96"
+
+
+def test_max_autotune_is_compared_with_the_times_of_its_own_turn(tmp_path: Path) -> None:
+    searched = WHOLE | {"errors": [1e-7], "milliseconds": {"eager": 2.2, "argus": 1.1, "max-autotune": 3.3}}
+    hosts = WHOLE | {HOST: {"argus": 0.3, "eager": 0.1, "compile": 0.2}}
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("\n".join(json.dumps(each) for each in (hosts, searched)) + "\n", encoding="utf-8")
+    (found,) = read([rows])
+    assert found["milliseconds"] == WHOLE["milliseconds"]
+    text = "\n".join(page([found]))
+    assert "* Times beside max-autotune for 1, in a turn of its own" in text
+    assert "* The GPU had work when calls began in 1 of these 2 turns" in text
+    assert "| proved and right | 1 | 2.00 (1) | 1 of 1 | 3.00 (1) | 1 of 1 | 1.60 (1) | 3.00 (1) | 0.50 (1) |" in text
+    assert "median of 1: argus 0.30 ms, eager 0.10 ms, compile 0.20 ms." in text
+    assert "3.300 (3.00)" in list(cells(found))

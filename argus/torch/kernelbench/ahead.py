@@ -30,6 +30,7 @@ from argus.solvers.choice import use_solver
 from argus.torch.backend import Options, captured, compiled
 from argus.torch.compiled import Compiled, KernelStep
 from argus.torch.families import candidates
+from argus.torch.kernelbench.compare import without_tf32
 from argus.torch.kernelbench.problem import load
 
 _torch: Any = torch
@@ -46,11 +47,18 @@ def prepare_model(made: Callable[[], tuple[Any, Sequence[Any]]]) -> list[str]:
     return _prepare_with(made, Options())
 
 
-def prepare_without_rewrites(path: Path, device: str) -> None:
-    """Prepare a problem's kernels for its sums as they are, if some were rewritten."""
-    problem = load(path)
-    if any(each.rewrites for each in argus.torch.report()):
-        _prepare_with(lambda: (problem.model(0, device), problem.inputs(0, device)), Options(rewrites=False))
+def prepare_others(path: Path, device: str) -> None:
+    """Prepare a problem's kernels for sums as they are, if some were rewritten, and for convolutions without TF32."""
+    problem, entries = load(path), argus.torch.report()
+
+    def made() -> tuple[Any, Sequence[Any]]:
+        return problem.model(0, device), problem.inputs(0, device)
+
+    if any(each.rewrites for each in entries):
+        _prepare_with(made, Options(rewrites=False))
+    if any(each.name.startswith("convolutions") for entry in entries for each in entry.kernels):
+        with without_tf32():
+            _prepare_with(made, Options())
 
 
 def _prepare_with(made: Callable[[], tuple[Any, Sequence[Any]]], options: Options) -> list[str]:
@@ -97,7 +105,7 @@ def main(place: str, key: str) -> None:
         known |= _said("error", lambda: {"kernels": prepare(path, asked.device)})
         known |= {"seconds": round(perf_counter() - start, 2), "processor": round(process_time() - own, 2)}
         entries = tuple(argus.torch.report())
-        known |= _said("error without rewrites", lambda: prepare_without_rewrites(path, asked.device))
+        known |= _said("error of others", lambda: prepare_others(path, asked.device))
         known["proofs"] = round(sum(each.in_proofs for each in entries), 2)
         known["not_proved"] = sorted({each for entry in entries for each in entry.failed})
     Tickets(Path(asked.folder)).write(ahead_of(problem), known)

@@ -254,8 +254,8 @@ def _timed(
 ) -> Row:
     """Times beside eager torch and what else is asked for, and what the problem takes at least.
 
-    rounded: whether eager torch without TF32 is something else than eager torch as it is. rewritten: whether sums were
-    rewritten, which are then measured as they were, too.
+    rounded: whether eager torch without TF32 is something else than eager torch as it is; ours, too, is then measured
+    so. rewritten: whether sums were rewritten, which are then measured as they were, too.
     """
     model = problem.model(0, "cuda")
     own.load_state_dict(model.state_dict())
@@ -263,8 +263,9 @@ def _timed(
     inputs = problem.inputs(0, "cuda")
     if rounded:
         functions["eager without TF32"] = _in_single_precision(model)
+        functions["argus without TF32"] = _in_single_precision(_compiled_apart(copy.deepcopy(model)))
     if rewritten:
-        functions["argus without rewrites"] = _without_rewrites(copy.deepcopy(model))
+        functions["argus without rewrites"] = _compiled_apart(copy.deepcopy(model), {"rewrites": False})
     calls: dict[str, float] = {}
     for name in asked.beside:
         functions[name] = _torch.compile(copy.deepcopy(model), mode=_PEERS[name])
@@ -283,9 +284,15 @@ def _timed(
         return problem.inputs(number, "cuda")
 
     rounds = min(_FEW, asked.rounds) if large else asked.rounds
-    times = interleaved(functions, made, rounds)
-    flops = counted.get_total_flops()
-    return {"milliseconds": times, "rounds": rounds, "bytes": known, "flops": flops, "first_call": calls}
+    times = interleaved(functions, made, rounds, queued=True)
+    return {
+        "milliseconds": times.device,
+        "host_milliseconds": times.host,
+        "rounds": rounds,
+        "bytes": known,
+        "flops": counted.get_total_flops(),
+        "first_call": calls,
+    }
 
 
 def rewrites_of(entries: Iterable[GraphEntry]) -> list[str]:
@@ -293,8 +300,16 @@ def rewrites_of(entries: Iterable[GraphEntry]) -> list[str]:
     return sorted({rewrite.rule for entry in entries for rewrite in entry.rewrites})
 
 
-def _without_rewrites(model: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: a module
-    return _torch.compile(model, backend=argus_backend, options={"rewrites": False})
+def _compiled_apart(
+    model: Any,  # noqa: ANN401 reason: a module
+    options: dict[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """Compiled by a backend of its own: code that torch has for another model is used if its backend is the same."""
+
+    def backend(module: Any, inputs: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: torch's
+        return argus_backend(module, inputs, options=options)
+
+    return _torch.compile(model, backend=backend)
 
 
 def _in_single_precision(model: Any) -> Callable[..., Any]:  # noqa: ANN401 reason: a module

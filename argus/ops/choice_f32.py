@@ -17,6 +17,7 @@ from argus.kernels.config_names import name_of
 from argus.kernels.gemm_fma import Fma
 from argus.kernels.schedules.parts import Parts
 from argus.kernels.schedules.parts_at_once import AtOnce
+from argus.kernels.schedules.parts_in_ring import InRing
 from argus.ops.call_path import Traced, torch
 from argus.ops.times_f32 import Config, microseconds
 
@@ -83,6 +84,8 @@ def _fastest(sizes: tuple[int, int, int, int], products: int, *, wide: bool, sha
     if not compensated or k > _SHORT_CHAIN or batched:
         configs += _parts(products, wide=wide, chunked=not batched, k=k, compensated=compensated)
         configs += _at_once(wide=wide, k=k, chunked=not batched) if compensated else ()
+    if shared and wide and not compensated and products > 1:
+        configs.append(InRing(products))
     times = {each: microseconds(each, z, m, n, k, shared=shared) for each in configs}
     found = min(configs, key=lambda each: times[each])
     return found, times[found]

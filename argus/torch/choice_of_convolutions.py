@@ -12,6 +12,7 @@ from argus.nests.convolution import Convolution
 from argus.ops.choice_f32 import time_of_batch
 from argus.ops.times_f32 import copied
 from argus.torch.choice_of_products import FEW, LARGE
+from argus.torch.precision import products_of_convolutions
 
 _WHOLE = 8
 """Elements of 16 bits in 16 bytes."""
@@ -42,7 +43,7 @@ def is_product(conv: Convolution, inputs: tuple[Index, ...], outputs: tuple[Inde
     made = copied(elements) if elements else 0.0
     precision = torch.get_float32_matmul_precision()
     product = made + time_of_batch((n, o, across, depth), precision)
-    return dtype == "f32" and product < 1e3 * milliseconds(conv, x, known[1])
+    return dtype == "f32" and product < 1e3 * milliseconds(conv, x, known[1], products_of_convolutions())
 
 
 def are_inputs(conv: Convolution) -> bool:

@@ -40,6 +40,7 @@ from argus.nests.rewrite import reductions as terms
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate, Traced
 from argus.torch.choice_of_products import configs_of
+from argus.torch.precision import products_of_convolutions
 
 Plan = Callable[[Canonical, Mapping[str, int]], Any]
 """The configuration of a template for a canonical form at some sizes, or several to try in order; None where the
@@ -143,12 +144,13 @@ def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa:
     found = _as_convolution(form)
     if found is None or _is_for_threads(found, sizes):
         return None
-    if not convolution_costs.is_for_matrix_units(_without_work(form, found), sizes):
+    wanted = products_of_convolutions()
+    if not convolution_costs.is_for_matrix_units(_without_work(form, found), sizes, wanted):
         return None
     conv, (_, filters, output) = found.conv, found.types
     channels, outputs = _channels(found, sizes)
     count, _, *places = (int(computed(extent, sizes)) for extent in output.shape)
-    products = convolution_costs.SIX if filters.dtype == "f32" else 1
+    products = wanted if filters.dtype == "f32" else 1
     found = (
         shifted_for(conv, channels, outputs, count, places, products, most_rows=rows, most_pixels=pixels)
         for pixels, rows in _TILES

@@ -41,15 +41,18 @@ class Work:
         """Along each axis of space."""
         return [-(-place // axis.classes) for place, axis in zip(self.outputs[2:], self.conv.axes, strict=True)]
 
-    def on_matrix_units(self) -> tuple[float, ...]:
-        """What the products of shifted rows do, as in `ON_MATRIX_UNITS`, with one row in a tile, as was measured."""
+    def on_matrix_units(self, products: int = SIX) -> tuple[float, ...]:
+        """What the products of shifted rows do, as in `ON_MATRIX_UNITS`, with one row in a tile, as was measured.
+
+        products: of parts of f32 numbers.
+        """
         conv, (n, channels), outputs = self.conv, self.inputs[:2], self.outputs[1]
-        cfg = shifted_for(conv, channels, outputs, n, self.outputs[2:], SIX, most_rows=1)
+        cfg = shifted_for(conv, channels, outputs, n, self.outputs[2:], products, most_rows=1)
         *rows, across = self.windows
         tiles = n * conv.classes * prod(rows) * -(-across // cfg.pixels) * -(-outputs // cfg.channels)
         laid = CHUNK * -(-channels // CHUNK)
         depth = conv.taps * cfg.bk * -(-laid // cfg.bk)
-        operations = 2 * len(PAIRS[SIX]) * tiles * cfg.pixels * cfg.channels * depth
+        operations = 2 * len(PAIRS[products]) * tiles * cfg.pixels * cfg.channels * depth
         places = prod(window + axis.reach for window, axis in zip(self.windows, conv.axes, strict=True))
         written = 2 * cfg.parts * n * conv.phases * places * laid
         stored = 4 * prod(self.outputs) * (3 if conv.classes > 1 else 1)  # of classes, sums are stored and read, too
@@ -71,15 +74,21 @@ class Work:
         return 2e-15 * sums * taps * self.inputs[1], 4e-12 * prod(self.outputs)
 
 
-def milliseconds(conv: Convolution, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> float:
-    """The modelled time of the faster template. inputs, outputs: (n, c, *extents) and (n, o, *places), of one group."""
+def milliseconds(conv: Convolution, inputs: tuple[int, ...], outputs: tuple[int, ...], products: int = SIX) -> float:
+    """The modelled time of the faster template. inputs, outputs: (n, c, *extents) and (n, o, *places), of one group.
+
+    products: of parts, on matrix units.
+    """
     work = Work(conv, inputs, outputs)
     tiles = direct_for(ConvolutionForm(conv, "x", "f"), inputs[1], outputs[1], list(outputs[2:]))
-    return min(_time(work.on_matrix_units(), ON_MATRIX_UNITS), _time(work.by_fmas(tiles), BY_FMAS))
+    return min(_time(work.on_matrix_units(products), ON_MATRIX_UNITS), _time(work.by_fmas(tiles), BY_FMAS))
 
 
-def is_for_matrix_units(form: Canonical, sizes: Mapping[str, int]) -> bool:
-    """Whether a convolution is faster as products of shifted rows, as all are that FMAs are not for."""
+def is_for_matrix_units(form: Canonical, sizes: Mapping[str, int], products: int = SIX) -> bool:
+    """Whether a convolution is faster as products of shifted rows, as all are that FMAs are not for.
+
+    products: of parts.
+    """
     types, config = {each.type.name: each.type for each in form.parameters}, config_for(form, sizes)
     found = convolution_form(form.nests[0], types)
     if config is None or found is None:
@@ -92,7 +101,7 @@ def is_for_matrix_units(form: Canonical, sizes: Mapping[str, int]) -> bool:
         for extents in (types[found.x].shape, [axis.extent for axis in form.nests[0].domain])
     )
     work = Work(conv, inputs, outputs)
-    return _time(work.on_matrix_units(), ON_MATRIX_UNITS) < _time(work.by_fmas(config), BY_FMAS)
+    return _time(work.on_matrix_units(products), ON_MATRIX_UNITS) < _time(work.by_fmas(config), BY_FMAS)
 
 
 def _time(work: tuple[float, ...], costs: tuple[float, ...]) -> float:

@@ -115,6 +115,14 @@ def test_sums_that_sgemm_makes_of_short_chains_are_compensated() -> None:
     assert not config_of(chosen("bmm_nn_f32", 32, 512, 512, 512, b=True), (Parts,)).compensated
 
 
+def test_products_of_few_rows_with_a_batch_are_split_where_they_are_multiplied() -> None:
+    """As a convolution of one tap is: launches that split the batch would move each element four times."""
+    assert chosen("bmm_nn_shared_f32", 16, 128, 1 << 20, 64, b=True) == "inring"
+    assert chosen("bmm_nn_shared_f32", 16, 128, 1 << 20, 64, b=True, precision="high") == "inring_products3"
+    assert not chosen("bmm_nn_f32", 16, 128, 1 << 20, 64, b=True).startswith("inring")
+    assert not chosen("bmm_nn_shared_f32", 16, 128, (1 << 20) + 2, 64, b=True).startswith("inring")
+
+
 def test_small_products_are_chunks_of_four_stages_or_fmas_of_short_chains() -> None:
     assert chosen("gemm_nn_f32", 256, 256, 256, b=True) == "atonce_bk16_chunk64"
     assert chosen("gemm_nn_f32", 256, 256, 64, b=True).startswith("fma")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from argus.kernels.nests import convolution_costs
 from argus.nests import work
 from argus.torch import choice_of_products
 from argus.torch.backend import argus_backend
+from argus.torch.kernelbench.compare import without_tf32
 from argus.torch.tables import convolutions as tables
 
 TORCH: Any = torch
@@ -29,9 +31,11 @@ def compiled(module: torch.nn.Module, x: torch.Tensor) -> tuple[float, list[str]
 
 
 @pytest.fixture
-def on_matrix_units(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of large tensors: small ones are summed by FMAs."""
+def on_matrix_units(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As of large tensors, in single precision: small ones are summed by FMAs."""
     monkeypatch.setattr(convolution_costs, "is_for_matrix_units", lambda *_: True)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    with without_tf32():
+        yield
 
 
 @pytest.mark.usefixtures("on_matrix_units")

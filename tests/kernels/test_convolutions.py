@@ -68,7 +68,12 @@ SHAPES = {
     "rows of 8 in f32": Shifted(128, 24, products=6, bk=32, stages=3, rows=3, laid=16),
 }
 """By the type of tensors, with several rows of outputs in a tile or one."""
-ROWS = [("one axis", "f32 in three products"), ("padded", "rows of 8"), ("steps of two", "rows of 8 in f32"), ("padded", "rows of 64")]
+ROWS = [
+    ("one axis", "f32 in three products"),
+    ("padded", "rows of 8"),
+    ("steps of two", "rows of 8 in f32"),
+    ("padded", "rows of 64"),
+]
 ALL = [*((name, shape) for name in CASES for shape in ("bf16", "f32")), *ROWS]
 QUICK = [("steps and gaps", "bf16"), ("one axis", "f32"), ("padded", "rows of 8")]
 OUTPUTS = {"rows of 64": (6, 33)}

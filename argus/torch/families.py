@@ -32,10 +32,11 @@ from argus.nests.affine import computed
 from argus.nests.axes_of_one import whole_convolution
 from argus.nests.canonical import MOST_AXES, Canonical
 from argus.nests.convolution import convolution_of, with_joined_rows
+from argus.nests.convolution_forms import convolution_form
 from argus.nests.joined_axes import with_joined_axes
-from argus.nests.nest import Apply, Axis, Expr, Nest, Read, Reduce, Select, TensorType
+from argus.nests.nest import Apply, Axis, Nest, Read, Reduce, Select, TensorType
 from argus.nests.products import product_of_matrices
-from argus.nests.rewrite import operands, reads, symbols_of
+from argus.nests.rewrite import reads, symbols_of
 from argus.nests.rewrite import reductions as terms
 from argus.nests.text import canonical_text
 from argus.ops.call_path import Candidate, Traced
@@ -53,10 +54,11 @@ class Family:
     """A template: the schedule of a kernel, or a program of several.
 
     most_axes: of the domains that it takes. join: axes that all reads run through become one.
-    shares: it computes a reduction once for all elements of the output that it is for. reduces: it is for nests with
-    reductions, or for those without. whole: the nest with the axes of one element that the template runs through; None
-    where it has them, and for other nests. rewritten: the nest in a form that the template computes faster, with the
-    types of what it reads. before: a template for some of the same forms and sizes, which is tried first.
+    shares: it computes a reduction once for all elements of the output that it is for. multiplies: it is for many
+    products, with work on their sums. reduces: it is for nests with reductions, or for those without. whole: the nest
+    with the axes of one element that the template runs through; None where it has them, and for other nests. rewritten:
+    the nest in a form that the template computes faster, with the types of what it reads. before: a template for some
+    of the same forms and sizes, which is tried first.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Family:
     most_axes: int = MOST_AXES
     join: bool = True
     shares: bool = False
+    multiplies: bool = False
     reduces: bool = True
     program: Callable[[Canonical, Any, str], Template | ProgramTemplate] | None = None
     whole: Callable[[Nest, Mapping[str, TensorType]], Nest | None] | None = None
@@ -113,24 +116,29 @@ def _as_convolution(form: Canonical) -> FoundConvolution | None:
     conv, *operands = found
     if conv.groups > 1 or any(axis.classes > 1 and axis.dilation > 1 for axis in conv.axes):
         return None  # those are not proved
-    if sums[0] is not nest.body and (conv.classes > 1 or has_own_integers(form) or not _is_proved(nest, sums[0])):
+    if sums[0] is not nest.body and (
+        conv.classes > 1 or has_own_integers(form) or not _is_of_own_elements(nest, sums[0])
+    ):
         return None
     return FoundConvolution(conv, sums[0], [types[each] for each in (*operands, nest.output)])
 
 
-_MOST_USES = 3
-"""Of the sums in the work of a convolution, which proofs state for each product of parts."""
-
-
-def _is_proved(nest: Nest, sums: Reduce) -> bool:
-    """Whether work on the sums of a convolution is proved: it uses them a few times, and what it reads beside them it
-    reads at the element's own coordinates.
-    """
-    if _uses(nest.body, sums) > _MOST_USES:
-        return False
-    inner, own = {axis.symbol for axis in sums.axes}, {axis.index for axis in nest.domain}
-    beside = [each for each in reads(nest.body) if not symbols_of(each) & inner]
+def _is_of_own_elements(nest: Nest, sums: Reduce) -> bool:
+    """Whether what is read beside sums is read at the element's own coordinates."""
+    own = {axis.index for axis in nest.domain}
+    beside = _beside(nest, sums)
     return all(each.outside is None and {place for place in each.index if symbols(place)} <= own for each in beside)
+
+
+def _is_read_beside(nest: Nest, sums: Reduce) -> bool:
+    """Whether a tensor is read beside sums that has an element for each place of a channel."""
+    *_, last = nest.domain
+    return any(last.index in each.index for each in _beside(nest, sums))
+
+
+def _beside(nest: Nest, sums: Reduce) -> list[Read]:
+    inner = {axis.symbol for axis in sums.axes}
+    return [each for each in reads(nest.body) if not symbols_of(each) & inner]
 
 
 _TILES = ((256, 8), (128, 8), (256, 1), (128, 1))
@@ -145,7 +153,7 @@ def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa:
     if found is None or _is_for_threads(found, sizes):
         return None
     wanted = products_of_convolutions()
-    if not convolution_costs.is_for_matrix_units(_without_work(form, found), sizes, wanted):
+    if not convolution_costs.is_for_matrix_units(_without_work(form, found.sums), sizes, wanted):
         return None
     conv, (_, filters, output) = found.conv, found.types
     channels, outputs = _channels(found, sizes)
@@ -160,8 +168,29 @@ def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa:
 
 def _of_direct(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
     found = _as_convolution(form)
-    few = found is not None and _is_for_threads(found, sizes)
-    return None if few else direct_tiles.config_for(form, sizes)
+    if found is not None and _is_for_threads(found, sizes):
+        return None
+    sums = terms(*(nest.body for nest in form.nests))
+    if len(sums) != 1 or any(each.body is sums[0] for each in form.nests) or len(form.nests) > 1:
+        return direct_tiles.config_for(form, sizes)
+    return _of_direct_with_work(form, sums[0], sizes)
+
+
+def _of_direct_with_work(form: Canonical, sums: Reduce, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
+    """The same with work on the sums, which reads no tensor with an element for each place: registers are for the sums.
+
+    None where the convolution alone is for matrix units, or its rows may be joined.
+    """
+    nest, plain = form.nests[0], _without_work(form, sums)
+    whole = convolution_form(plain.nests[0], {each.type.name: each.type for each in plain.parameters})
+    if whole is None or any(each.type.dtype != "f32" for each in form.parameters):
+        return None
+    if _is_read_beside(nest, sums) or not _is_of_own_elements(nest, sums):
+        return None
+    if len(whole.conv.axes) > 1 and whole.conv.axes[-1].taps == 1:
+        return None
+    heavy = convolution_costs.is_for_matrix_units(plain, sizes, products_of_convolutions())
+    return None if heavy else direct_tiles.config_for(plain, sizes)
 
 
 def _channels(found: FoundConvolution, sizes: Mapping[str, int]) -> tuple[int, int]:
@@ -176,23 +205,11 @@ def _is_for_threads(found: FoundConvolution, sizes: Mapping[str, int]) -> bool:
     return 1 in (channels, outputs) and channels * prod(axis.taps for axis in found.conv.axes) <= _FEW
 
 
-def _uses(body: Expr, sums: Reduce) -> int:
-    """How often a sum occurs in what is computed of it, written out."""
-    known: dict[int, int] = {id(sums): 1}
-
-    def count(expr: Expr) -> int:
-        if id(expr) not in known:
-            known[id(expr)] = sum(map(count, operands(expr)))
-        return known[id(expr)]
-
-    return count(body)
-
-
-def _without_work(form: Canonical, found: FoundConvolution) -> Canonical:
-    """The form of the convolution alone."""
-    used = {each.name for each in found.types}
+def _without_work(form: Canonical, sums: Reduce) -> Canonical:
+    """The form of the sums of a convolution alone."""
+    used = {form.nests[0].output, *(each.tensor for each in reads(sums))}
     parameters = tuple(each for each in form.parameters if each.type.name in used)
-    return evolve(form, nests=(evolve(form.nests[0], body=found.sums),), parameters=parameters)
+    return evolve(form, nests=(evolve(form.nests[0], body=sums),), parameters=parameters)
 
 
 def _convolution(form: Canonical, config: Any, name: str) -> ProgramTemplate:  # noqa: ANN401 reason: its own type
@@ -210,7 +227,7 @@ def _of_products(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN
 
 LONG_ROWS = Family("long_rows", long_rows.config_for, long_rows.long_rows)
 FAMILIES: tuple[Family, ...] = (
-    Family("products", _of_products, None, shares=True, program=product),
+    Family("products", _of_products, None, shares=True, multiplies=True, program=product),
     Family(
         "convolutions",
         _of_convolutions,
@@ -218,6 +235,7 @@ FAMILIES: tuple[Family, ...] = (
         most_axes=5,
         join=False,
         shares=True,
+        multiplies=True,
         program=_convolution,
         whole=whole_convolution,
         rewritten=with_joined_axes,
@@ -228,6 +246,8 @@ FAMILIES: tuple[Family, ...] = (
         direct.direct,
         most_axes=6,
         join=False,
+        shares=True,
+        multiplies=True,
         whole=whole_convolution,
         rewritten=with_joined_rows,
     ),

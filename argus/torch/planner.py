@@ -195,10 +195,10 @@ class Planner:
         """Whether a template takes the nest, whose kernel may still not be proved.
 
         shares: only one that computes a reduction once for all elements of the output that it is for. A nest for matrix
-        units is taken by programs alone.
+        units is taken by templates for many products alone.
         """
         heavy = multiplies(nest, self.hints)
-        families = [each for each in _for((nest,)) if (each.shares or not shares) and (each.program or not heavy)]
+        families = [each for each in _for((nest,)) if (each.shares or not shares) and (each.multiplies or not heavy)]
         return any(self._candidates((nest,), types, family)[1] for family in families)
 
     def _candidates(self, nests: tuple[Nest, ...], types: Mapping[str, TensorType], family: Family) -> Tried:
@@ -227,7 +227,7 @@ class Planner:
         """The first template that computes nests of one domain, or why none does. fused: as of `_kernels`."""
         why, heavy = "no template computes it", fused and any(multiplies(each, self.hints) for each in nests)
         for family in _for(nests):
-            if heavy and family.program is None:
+            if heavy and not family.multiplies:
                 break
             form, tried, reason = self._candidates(nests, types, family)
             why, before = reason or why, self.left

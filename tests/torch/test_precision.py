@@ -54,7 +54,7 @@ def test_a_convolution_keeps_as_many_bits(
 ) -> None:
     """least, most: differences to float64, of sums of 120 products of numbers below 1 and 0.1."""
     monkeypatch.setattr(convolution_costs, "is_for_matrix_units", lambda *_: True)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
-    torch.manual_seed(0)
+    TORCH.manual_seed(0)
     layer, x = torch.nn.Conv1d(40, 6, 3), torch.rand(2, 40, 20)
     TORCH._dynamo.reset()
     run: Any = torch.compile(layer, backend=argus_backend)  # pyright: ignore[reportUnknownMemberType]  # torch's

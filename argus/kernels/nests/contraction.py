@@ -101,7 +101,7 @@ def launches_and_work(
 
     def tail(named: Mapping[str, Tensor]) -> NestTail:
         n, o, *between, last = nest.domain
-        return NestTail(nest.body, found.sums, o, last, (n, *between), named, sizes_of(form, named), wide=False)
+        return NestTail(nest.body, found.sums, (o, last), (n, *between), named, sizes_of(form, named), wide=False)
 
     x, f, y = (tensors[each.name] for each in found.types)
     _launches(found.conv, x, f, y, cfg, _Work(tail, {each: (tensors[each], specs[each]) for each in names}))

@@ -13,7 +13,10 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from attrs import evolve
+
 from argus.kernels.nests.direct_tiles import UNROLLED, Direct, stage_of
+from argus.kernels.nests.tails import EpilogueOfTile, NestTail
 from argus.kernels.schedules.shifted import tap_of
 from argus.language import (
     TV,
@@ -41,6 +44,8 @@ from argus.language import (
 from argus.nests.canonical import Canonical
 from argus.nests.convolution import Taps
 from argus.nests.convolution_forms import ConvolutionForm, convolution_form
+from argus.nests.nest import Nest, Reduce
+from argus.nests.rewrite import reductions
 
 _PITCH = 4
 """Elements between the taps in shared memory."""
@@ -50,17 +55,29 @@ _NO_ROWS = Taps(1)
 """The axis of rows of a convolution over one axis."""
 
 
-def direct(form: Canonical, tensors: Mapping[str, Tensor], _: Mapping[str, Any], cfg: Direct) -> None:
-    """Store a convolution of f32 tensors over one to three axes."""
+def direct(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, Any], cfg: Direct) -> None:
+    """Store a convolution of f32 tensors over one to three axes, or what a nest computes of each of its elements."""
     (nest,) = form.nests
-    found = convolution_form(nest, {each.type.name: each.type for each in form.parameters})
+    (sums,) = reductions(nest.body)
+    found = convolution_form(evolve(nest, body=sums), {each.type.name: each.type for each in form.parameters})
     assert found is not None
     for each in tensors.values():
         assume(prod(each.shape, start=1) <= _LARGEST)
         assume(*(extent <= _LONGEST for extent in each.shape if not isinstance(extent, int)))
     tiles = _Tiles(found, tensors[found.x], tensors[found.f], tensors[nest.output], cfg)
     tiles.sum()
-    tiles.store()
+    tiles.store(None if nest.body is sums else _tail(nest, sums, tiles, tensors, sizes))
+
+
+def _tail(
+    nest: Nest, sums: Reduce, tiles: "_Tiles", tensors: Mapping[str, Tensor], sizes: Mapping[str, Any]
+) -> EpilogueOfTile:
+    """What becomes of the sums of a tile."""
+    inner = 1 if tiles.flat else 2
+    *others, channels = nest.domain[: len(tiles.before) + 1]
+    outer, own = nest.domain[len(others) + 1 : -inner], nest.domain[-inner:]
+    tail = NestTail(nest.body, sums, (channels, *own), (*others, *outer), tensors, sizes, wide=False)
+    return tail((*tiles.before, *tiles.at))
 
 
 class _Tiles:
@@ -202,8 +219,8 @@ class _Tiles:
 
         return lines.gather(cfg.sums().axis(1, 2), held)
 
-    def store(self) -> None:
-        """Store the sums of all classes."""
+    def store(self, tail: EpilogueOfTile | None = None) -> None:
+        """Store the sums of all classes. tail: what becomes of them before."""
         rows, columns = self.down.classes, self.across.classes
         by = self.cfg.sums(rows, columns)
         if rows * columns == 1:
@@ -219,9 +236,10 @@ class _Tiles:
         if self.flat:
             wide = self.cfg.width * columns
             found = found.gather(self.cfg.in_line(columns), lambda o, w: (o, w // wide, w % wide))
-            copy(found.to(self.Y.dtype), into.tile(found.shape, (self.o, self.column)), via=single, edge=0)
-            return
-        copy(found.to(self.Y.dtype), into.tile(by.tile, at), via=single, edge=0)
+            at = at[0], at[-1]
+        if tail is not None:
+            found = tail(found, at)()
+        copy(found.to(self.Y.dtype), into.tile(found.shape, at), via=single, edge=0)
 
 
 def _shift(axis: Taps, tap: IntLike) -> Any:  # noqa: ANN401 reason: an integer of the kernel

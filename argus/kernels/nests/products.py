@@ -174,4 +174,4 @@ def _tail(form: Canonical, tensors: Mapping[str, Tensor], sizes: Mapping[str, An
     if isinstance(body, Reduce):
         return None
     others = (of.batch,) if of.batch is not None else ()
-    return NestTail(body, of.sums, of.rows, of.columns, others, tensors, sizes, wide)
+    return NestTail(body, of.sums, (of.rows, of.columns), others, tensors, sizes, wide)

@@ -1,21 +1,20 @@
 """What a nest computes of the sums of a product, on parts of an accumulator: the body of an epilogue.
 
-A read that does not depend on the rows of the product is held once for the columns of a part, one that does not depend
-on the columns once for its rows, and one that depends on neither is a number.
+A read is held once for those axes of a part that it depends on, such as the columns of a product, and one that depends
+on none of them is a number.
 """
 
 # Without `from __future__ import annotations`: kernels are traced with this file.
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
 
 from argus.kernels.nests.fragments import Body
-from argus.kernels.schedules.epilogues import Deferred, Epilogue, TileCoord
+from argus.kernels.schedules.epilogues import Deferred
 from argus.language import (
     Fragment,
-    Int,
     IntLike,
     Tensor,
     bf16,
@@ -31,6 +30,8 @@ from argus.nests.nest import Axis, Expr, Read, Reduce
 from argus.nests.rewrite import reads, symbols_of
 from argus.nests.terms import names_in
 
+EpilogueOfTile = Callable[[Fragment, Sequence[IntLike]], Deferred]
+"""An epilogue of parts with any number of axes."""
 _ONE_ELEMENT = {f32: ld_global_b32, bf16: ld_global_b16, f16: ld_global_b16}
 
 
@@ -38,26 +39,25 @@ _ONE_ELEMENT = {f32: ld_global_b32, bf16: ld_global_b16, f16: ld_global_b16}
 class NestTail:
     """What becomes of sums. body: of a nest whose one reduction is `sums`.
 
-    rows, columns, others: axes of the nest's domain, those of a part and those around. wide: rows of matrices are
-    multiples of 16 bytes.
+    axes, others: of the nest's domain, those of a part and those around. wide: rows of matrices are multiples of 16
+    bytes.
     """
 
     body: Expr
     sums: Reduce
-    rows: Axis
-    columns: Axis
+    axes: tuple[Axis, ...]
     others: tuple[Axis, ...]
     tensors: Mapping[str, Tensor]
     sizes: Mapping[str, Any]
     wide: bool = True
 
-    def __call__(self, around: Sequence[Int] = ()) -> Epilogue:
+    def __call__(self, around: Sequence[IntLike] = ()) -> EpilogueOfTile:
         """The epilogue at these coordinates along the other axes."""
         inner = {axis.symbol for axis in self.sums.axes}
         loaded = [each for each in reads(self.body) if not symbols_of(each) & inner]
         numbers = {**self.sizes, **{axis.name: at for axis, at in zip(self.others, around, strict=True)}}
 
-        def epilogue(acc: Fragment, at: TileCoord) -> Deferred:
+        def epilogue(acc: Fragment, at: Sequence[IntLike]) -> Deferred:
             part = _Part(self, acc, at, numbers)
             held = {each: part.load(each) for each in loaded}
             return lambda: part.value(held)
@@ -71,22 +71,21 @@ class _Part:
 
     of: NestTail
     acc: Fragment
-    at: TileCoord
+    at: Sequence[IntLike]
     numbers: Mapping[str, Any]
 
     def value(self, held: Mapping[Read, Fragment]) -> Fragment:
-        row, column = self.acc.index
-        starts = [place * extent for place, extent in zip(self.at, self.acc.shape, strict=True)]
-        places = {self.of.rows.name: starts[0] + row, self.of.columns.name: starts[1] + column}
+        parts = zip(self.of.axes, self.at, self.acc.shape, self.acc.index, strict=True)
+        places = {axis.name: place * extent + own for axis, place, extent, own in parts}
         body = Body(lambda read: held[read].to(f32), {**self.numbers, **places}, lambda _: self.acc)
         return body.of(self.of.body)
 
     def load(self, read: Read) -> Fragment:
         """The elements of a read that the part needs."""
         tensor, used = self.of.tensors[read.tensor], {each.name for each in symbols_of(read)}
-        axes = [k for k, axis in enumerate((self.of.rows, self.of.columns)) if axis.name in used]
-        named = [(self.of.rows, self.of.columns)[k] for k in axes]
-        held = registers(tensor.dtype, self.acc.layout if len(axes) > 1 else self.acc.layout.axis(*axes))
+        axes = [k for k, axis in enumerate(self.of.axes) if axis.name in used]
+        named, whole = [self.of.axes[k] for k in axes], len(axes) == len(self.of.axes)
+        held = registers(tensor.dtype, self.acc.layout if whole else self.acc.layout.axis(*axes))
         if not axes:
             at = tuple(computed(each, self.numbers) for each in read.index)
             copy(tensor[at], held)

@@ -11,7 +11,7 @@ from argus.core.proof.values.held import same_ranges
 from argus.core.proof.values.held.facts import Known
 from argus.core.proof.values.held.same_ranges import equal_over_ranges
 from argus.core.query import Budget
-from argus.core.values.expr import Expr, choose, element, fn, reduce_
+from argus.core.values.expr import CompareOp, Expr, choose, compare, element, fn, reduce_
 from argus.solvers.session.session import Session
 from argus.solvers.z3_backend import Z3
 from property_tests.programs import CORPUS, templates
@@ -50,7 +50,27 @@ FLATTENED = total(
         element("F", algebra.floordiv(t, 3), algebra.mod(t, 3)),
     ),
 )
+LISTED = total(J, 3, fn("mul", element("X", j), element("F", j)))
+WRITTEN = fn(
+    "add",
+    fn("mul", element("X", 2), element("F", 2)),
+    fn("add", fn("mul", element("X", 0), element("F", 0)), fn("mul", element("F", 1), element("X", 1))),
+)
+
+
+def gated(of: Expr, by: Expr, op: CompareOp = "<") -> Expr:
+    """A function of a number, used twice, where a number is above 0."""
+    return choose(compare(op, 0, by), fn("div", of, fn("add", 1, fn("exp", fn("neg", of)))), 0)
+
+
 VALUES: dict[str, tuple[Expr, Expr, bool]] = {
+    "written out within a function": (fn("exp", LISTED), fn("exp", WRITTEN), True),
+    "another term within a function": (fn("exp", LISTED), fn("exp", fn("add", WRITTEN, element("X", 3))), False),
+    "another function": (fn("exp", LISTED), fn("tanh", WRITTEN), False),
+    "within a test": (gated(LISTED, LISTED), gated(WRITTEN, WRITTEN), True),
+    "a test of another sum": (gated(LISTED, LISTED), gated(WRITTEN, fn("add", WRITTEN, 1)), False),
+    "another test": (gated(LISTED, LISTED), gated(WRITTEN, WRITTEN, "<="), False),
+    "other branches": (gated(LISTED, LISTED), choose(compare("<", 0, WRITTEN), 0, gated(WRITTEN, WRITTEN)), False),
     "another order": (
         total(J, k, total(STEP, rows, element("X", j, i))),
         total(STEP, rows, total(J, k, element("X", j, i))),
@@ -192,6 +212,7 @@ def test_a_condition_around_does_not_name_the_variable_within(known: Known) -> N
     """Names may be alike where expressions are not simplified, which renames variables."""
     held, formula, _ = VALUES["a condition on what another range's variable is named like"]
 
-    assert not same_ranges._equal(known, held, formula)  # pyright: ignore[reportPrivateUsage]
+    compared = same_ranges._Operands(known)  # pyright: ignore[reportPrivateUsage]
+    assert not compared.are_equal(held, formula)
     turned = total(STEP, rows, total(J, k, element("X", j, i), alike(j, i)))
-    assert same_ranges._equal(known, turned, formula)  # pyright: ignore[reportPrivateUsage]
+    assert compared.are_equal(turned, formula)

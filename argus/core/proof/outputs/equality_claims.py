@@ -201,9 +201,9 @@ def _difference(of: _Compared, case: Stored, *, cases: bool = True) -> str:
     if meant is not algebra.TRUE and of.flow.impossible(case.given, meant):
         return ""
     known, value, wanted = _sides(of, case)
-    if equal_over_ranges(known, value, wanted):
-        return ""
     mine = [each.symbol for each in of.at]
+    if equal_over_ranges(known, value, wanted, mine):
+        return ""
     if has_terms(formula) and (
         equal_by_residues(known, case.value, formula, mine, cases=False)
         or equal_by_terms(known, value, wanted, cases=False)

@@ -3,46 +3,94 @@
 The normal form of a sum spells out the numbers in the ends of its range, and divides its body by tests on the
 variable. Of a sum over the taps of a filter along three axes, padded along each, that makes hundreds of sums. A term
 has no ends.
+
+What is computed of a sum is compared operand by operand, down to the sums. Their normal forms are compared alone where
+terms do not show it: the normal form of a function of a sum of many terms, such as an exponential, may be far larger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from attrs import evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from argus.core import algebra
 from argus.core.index import Cond, Const, Index, Symbol
 from argus.core.proof.values.held.facts import Known
+from argus.core.proof.values.held.residues import equal_by_residues, equal_by_terms
 from argus.core.proof.values.held.terms import chosen, plus, replaced
-from argus.core.values.expr import Expr, Fn, Reduce, expr, fn
+from argus.core.values.expr import Choose, Compare, Element, Expr, Fn, Number, Reduce, Test, Whole, expr, fn
 from argus.core.values.rewriting import elements, nodes
 from argus.core.walk import symbols
 
 _ZERO = expr(0)
+_OF_CONTRACTIONS = frozenset(("add", "sub", "mul", "neg"))
 
 
-def equal_over_ranges(known: Known, held: Expr, formula: Expr) -> bool:
+def equal_over_ranges(known: Known, held: Expr, formula: Expr, at: Sequence[Symbol] = ()) -> bool:
     """Whether what is held equals the formula because their sums have equal terms.
 
-    False where they have no sums, or that does not show: no cases are tried.
+    at: the coordinates of an element, by whose remainders sums within functions are compared. False where neither has
+    sums, or that does not show: no other cases are tried.
     """
-    if not all(any(isinstance(each, Reduce) for each in nodes(root)) for root in (held, formula)):
+    if not any(isinstance(each, Reduce) for root in (held, formula) for each in nodes(root)):
         return False
-    return _equal(known, *(known.simplified(known.in_digits(each)) for each in (held, formula)))
+    return _Operands(known, at).are_equal(*(known.simplified(known.in_digits(each)) for each in (held, formula)))
 
 
-def _equal(known: Known, held: Expr, formula: Expr) -> bool:
-    """The same of parts: sums of sums term by term, and other functions operand by operand."""
-    if held is formula:
-        return True
-    one, two = _summed(held), _summed(formula)
-    if one.sums and two.sums:
-        return _are_equal(known, one.sums, two.sums) and _is_same(known, one.rest, two.rest)
-    if not isinstance(held, Fn) or not isinstance(formula, Fn):
-        return False
-    alike = held.name == formula.name and len(held.args) == len(formula.args)
-    return alike and all(_equal(known, *each) for each in zip(held.args, formula.args, strict=True))
+@define(eq=False)
+class _Operands:
+    """Compares values operand by operand. found: of pairs that were compared; a sum may be used several times."""
+
+    known: Known
+    at: Sequence[Symbol] = ()
+    found: dict[tuple[Expr, Expr], bool] = field(factory=dict[tuple[Expr, Expr], bool])
+
+    def are_equal(self, held: Expr, formula: Expr, *, within: bool = False) -> bool:
+        """The same of parts: sums of sums term by term, other functions operand by operand. within: of a function."""
+        key = held, formula
+        if key not in self.found:
+            self.found[key] = held is formula or self._are_equal(held, formula, within=within)
+        return self.found[key]
+
+    def _are_equal(self, held: Expr, formula: Expr, *, within: bool) -> bool:
+        one, two = _summed(held), _summed(formula)
+        if one.sums or two.sums:
+            by_terms = bool(one.sums and two.sums) and _are_equal(self.known, one.sums, two.sums)
+            if by_terms and _is_same(self.known, one.rest, two.rest):
+                return True
+            return within and all(map(_is_contraction, (held, formula))) and self._are_equal_sums(held, formula)
+        match held, formula:
+            case Fn(name=name, args=args), Fn(name=other, args=others):
+                return name == other and self._all_equal(args, others)
+            case Choose(test=test, then=then, other=left), Choose(test=meant, then=wanted, other=rest):
+                return self._are_same_tests(test, meant) and self._all_equal((then, left), (wanted, rest))
+            case _:
+                return False
+
+    def _are_equal_sums(self, held: Expr, formula: Expr) -> bool:
+        ways = (_is_same, partial(equal_by_terms, cases=False), partial(equal_by_residues, at=self.at, cases=False))
+        return any(way(self.known, held, formula) for way in ways)
+
+    def _all_equal(self, one: Sequence[Expr], two: Sequence[Expr]) -> bool:
+        return len(one) == len(two) and all(self.are_equal(*each, within=True) for each in zip(one, two, strict=True))
+
+    def _are_same_tests(self, one: Test, two: Test) -> bool:
+        if not isinstance(one, Compare) or not isinstance(two, Compare):
+            return one is two
+        return one.op == two.op and self._all_equal((one.left, one.right), (two.left, two.right))
+
+
+def _is_contraction(of: Expr) -> bool:
+    """Whether it is made of sums, products and choices by places alone: the normal form of which is no larger."""
+    return all(
+        (isinstance(each, Fn) and each.name in _OF_CONTRACTIONS)
+        or (isinstance(each, Reduce) and each.op == "sum")
+        or (isinstance(each, Choose) and not isinstance(each.test, Compare))
+        or isinstance(each, Number | Whole | Element)
+        for each in nodes(of)
+    )
 
 
 def _is_same(known: Known, one: Expr, two: Expr) -> bool:

@@ -20,7 +20,7 @@ def distinct_columns(rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     starts[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
     heads = np.flatnonzero(starts)
     if heads.size == 1:
-        return rows[:, :1], heads, np.zeros(rows.shape[1], np.int64)
+        return rows[:, :1], heads, np.zeros(starts.shape, np.int64)
     keys, count = np.zeros(heads.size, np.int64), 1
     for row in rows[:, heads]:
         kinds, ranks = np.unique(row, return_inverse=True)

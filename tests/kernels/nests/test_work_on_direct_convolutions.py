@@ -89,7 +89,9 @@ def test_the_text_computes_the_claim(name: str, work: str) -> None:
 
 
 @pytest.mark.share(24, among="direct convolutions with work")
-@pytest.mark.parametrize("name", ["one axis, several columns", "padded", "transposed steps"])
+@pytest.mark.parametrize(
+    "name", ["one axis, several columns", "padded", pytest.param("transposed steps", marks=pytest.mark.nightly)]
+)
 @pytest.mark.parametrize(
     ("right", "wrong"), [("relu after a bias", "relu before a bias"), ("a residual", "a residual twice")]
 )

@@ -62,10 +62,9 @@ by `benchmarks/kernelbench_page.py` from the rows of the run.
 1e-4 of float64, or within twice the error of eager torch without TF32, in all comparisons of the row. *Stock* is the
 benchmark's own comparison with eager torch (1e-4), without TF32 and with it, as torch is set by default; eager torch
 is timed as it is set by default, in which convolutions may round to TF32: ours then are of three products of parts, and
-of six where both are without TF32 (the column *without TF32*).
-*Bound* is the least time, of memory that is read and written once at 4.8 TB/s, or of
-products at 165 TFLOP/s (six bf16 products for one of f32), as a share of the time measured. Max-autotune's *ratio* is
-its time over ours in its own turn.
+of six where both are without TF32 (the column *without TF32*). *Bound* is the least time, of memory that is read and
+written once at 4.8 TB/s, or of products at 165 TFLOP/s (six bf16 products for one of f32), as a share of the time
+measured. Max-autotune's *ratio* is its time over ours in its own turn.
 
 *Cold* is the seconds of compilation with empty caches: of ours, capture, proofs and compilers in a process on fake
 tensors beside others of its kind, and what of it proofs take; of `torch.compile`, the first call. *Warm* is the first
@@ -189,17 +188,20 @@ def means(rows: Sequence[Row], own: str) -> Iterator[str]:
     timed = [row for row in rows if "milliseconds" in row]
     for peer in ("eager", SINGLE, "compile", SEARCHED):
         measured = [found for row in rows if (found := searched_times(row))] if peer == SEARCHED else timed
-        over = [theirs / _ours(row, own, peer) for row in measured if (theirs := _time(row, peer)) is not None]
+        both = ((_time(row, peer), _ours(row, own, peer)) for row in measured)
+        over = [theirs / ours for theirs, ours in both if theirs is not None and ours is not None]
         yield mean(over)
         if "eager" in peer:
             yield f"{sum(one > 1 for one in over)} of {len(over)}" if over else ""
-    yield mean([bound(row) / _ours(row, own) for row in timed])
+    yield mean([bound(row) / row["milliseconds"].get(own, row["milliseconds"]["argus"]) for row in timed])
 
 
-def _ours(row: Row, own: str, peer: str = "") -> float:
-    """Our time beside a peer, which without TF32 is without it, too."""
+def _ours(row: Row, own: str, peer: str) -> float | None:
+    """Our time beside a peer, which without TF32 is without it, too; None if sums as they are were not timed so."""
     times: dict[str, float] = row["milliseconds"]
-    return times[EXACT] if peer == SINGLE and EXACT in times else times.get(own, times["argus"])
+    if peer == SINGLE and EXACT in times:
+        return None if own == PLAIN and PLAIN in times else times[EXACT]
+    return times.get(own, times["argus"])
 
 
 def _time(row: Row, peer: str) -> float | None:
@@ -233,7 +235,7 @@ def cells(row: Row) -> Iterator[str]:
     yield f"{times['argus']:.3f}" if times else ""
     yield f"{times['eager']:.3f}" if times else ""
     yield f"{times['eager'] / times['argus']:.2f}" if times else ""
-    yield f"{times[SINGLE] / _ours(row, 'argus', SINGLE):.2f}" if SINGLE in times else ""
+    yield f"{times[SINGLE] / times.get(EXACT, times['argus']):.2f}" if SINGLE in times else ""
     yield f"{times['eager'] / times[PLAIN]:.2f}" if PLAIN in times else ""
     yield f"{times['compile']:.3f}" if "compile" in times else ""
     searched = searched_times(row).get("milliseconds")
@@ -267,8 +269,8 @@ def notes(row: Row) -> Iterator[str]:
     if row["against"] != ["float64"]:
         yield "against eager torch"
     ahead: Row = row.get("ahead") or {}
-    if "error of others" in ahead:
-        yield f"not prepared without rewrites or TF32: {ahead['error of others']}"
+    if "error without rewrites or TF32" in ahead:
+        yield f"not prepared without rewrites or TF32: {ahead['error without rewrites or TF32']}"
     if row.get("cut"):
         yield f"cut: {row['cut']}"
     if row["shapes_dropped"]:

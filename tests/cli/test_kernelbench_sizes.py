@@ -71,13 +71,13 @@ def test_why_a_problem_is_not_prepared_is_in_its_ticket(tmp_path: Path, monkeypa
     monkeypatch.setattr(signal, "signal", made)  # this process is not one that prepares
     monkeypatch.setattr(torch, "set_num_threads", made)
     monkeypatch.setattr(ahead_module, "prepare", made)
-    monkeypatch.setattr(ahead_module, "prepare_others", failing)
+    monkeypatch.setattr(ahead_module, "prepare_without_rewrites_or_tf32", failing)
     ahead_module.main(str(place), "1.2")
     monkeypatch.setattr(ahead_module, "prepare", failing)
     ahead_module.main(str(place), "1.10")
 
     first, second = (Tickets(tmp_path).read(f"ahead-{key}") or {} for key in ("1.2", "1.10"))
-    assert (first["kernels"], first["error of others"]) == (["a kernel"], "ValueError: no fake of it")
+    assert (first["kernels"], first["error without rewrites or TF32"]) == (["a kernel"], "ValueError: no fake of it")
     assert second["error"] == "ValueError: no fake of it"
     assert "kernels" not in second
 

@@ -47,7 +47,7 @@ def prepare_model(made: Callable[[], tuple[Any, Sequence[Any]]]) -> list[str]:
     return _prepare_with(made, Options())
 
 
-def prepare_others(path: Path, device: str) -> None:
+def prepare_without_rewrites_or_tf32(path: Path, device: str) -> None:
     """Prepare a problem's kernels for sums as they are, if some were rewritten, and for convolutions without TF32."""
     problem, entries = load(path), argus.torch.report()
 
@@ -105,7 +105,7 @@ def main(place: str, key: str) -> None:
         known |= _said("error", lambda: {"kernels": prepare(path, asked.device)})
         known |= {"seconds": round(perf_counter() - start, 2), "processor": round(process_time() - own, 2)}
         entries = tuple(argus.torch.report())
-        known |= _said("error of others", lambda: prepare_others(path, asked.device))
+        known |= _said("error without rewrites or TF32", lambda: prepare_without_rewrites_or_tf32(path, asked.device))
         known["proofs"] = round(sum(each.in_proofs for each in entries), 2)
         known["not_proved"] = sorted({each for entry in entries for each in entry.failed})
     Tickets(Path(asked.folder)).write(ahead_of(problem), known)

@@ -170,10 +170,10 @@ def _of_direct(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN40
     found = _as_convolution(form)
     if found is not None and _is_for_threads(found, sizes):
         return None
-    sums = terms(*(nest.body for nest in form.nests))
-    if len(sums) != 1 or any(each.body is sums[0] for each in form.nests) or len(form.nests) > 1:
-        return direct_tiles.config_for(form, sizes)
-    return _of_direct_with_work(form, sums[0], sizes)
+    nest, sums = form.nests[0], terms(*(each.body for each in form.nests))
+    if len(form.nests) == len(sums) == 1 and sums[0] is not nest.body:
+        return _of_direct_with_work(form, sums[0], sizes)
+    return direct_tiles.config_for(form, sizes)
 
 
 def _of_direct_with_work(form: Canonical, sums: Reduce, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type

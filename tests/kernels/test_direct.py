@@ -228,14 +228,19 @@ EDITS: dict[str, tuple[str, tuple[str, str]]] = {
 }
 
 
-def wrong(name: str) -> Template:
-    """The template with one edit of its text, and the claim as it was."""
-    case, (old, new) = EDITS[name]
-    text, (conv, config) = inspect.getsource(direct), CASES[case]
+def edited(name: str) -> made.Schedule:
+    """The schedule with one edit of its text."""
+    text, (old, new) = inspect.getsource(direct), EDITS[name][1]
     assert text.count(old) == 1, old
     module = ModuleType(direct.__name__)
     exec(compile(text.replace(old, new), direct.__file__, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 reason: our text
-    return made.template(form_of(conv), vars(module)["direct"], config, "made")
+    return vars(module)["direct"]
+
+
+def wrong(name: str) -> Template:
+    """The template with one edit of its text, and the claim as it was."""
+    conv, config = CASES[EDITS[name][0]]
+    return made.template(form_of(conv), edited(name), config, "made")
 
 
 LONG = ("steps of one column", "classes exchanged", "rows of the other class", "a window that begins later")

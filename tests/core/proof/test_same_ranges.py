@@ -208,6 +208,24 @@ def test_terms_of_one_range_alone_are_compared_with_0(known: Known, monkeypatch:
     assert equal_over_ranges(known, held, formula)
 
 
+def test_tests_of_choices_are_compared(known: Known, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another operation, and a test of another sum, would pass if they were not."""
+    wrong = [VALUES[name][:2] for name in ("another test", "a test of another sum")]
+    assert not any(equal_over_ranges(known, *each) for each in wrong)
+    monkeypatch.setattr(same_ranges._Operands, "_are_same_tests", lambda *_: True)  # pyright: ignore[reportPrivateUsage, reportUnknownLambdaType, reportUnknownArgumentType]
+
+    assert all(equal_over_ranges(known, *each) for each in wrong)
+
+
+def test_sums_within_functions_are_compared(known: Known, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sum with another term would pass if they were not."""
+    wrong = VALUES["another term within a function"][:2]
+    assert not equal_over_ranges(known, *wrong)
+    monkeypatch.setattr(same_ranges._Operands, "_are_equal_sums", lambda *_: True)  # pyright: ignore[reportPrivateUsage, reportUnknownLambdaType, reportUnknownArgumentType]
+
+    assert equal_over_ranges(known, *wrong)
+
+
 def test_a_condition_around_does_not_name_the_variable_within(known: Known) -> None:
     """Names may be alike where expressions are not simplified, which renames variables."""
     held, formula, _ = VALUES["a condition on what another range's variable is named like"]

@@ -32,22 +32,22 @@ BIAS = TensorType("bias", (NEST.domain[1].extent,), "f32")
 OTHER = TensorType("other", tuple(axis.extent for axis in NEST.domain), "f32")
 
 
-def _apply(op: str, *args: Expr | float) -> Expr:
+def apply(op: str, *args: Expr | float) -> Expr:
     return Apply(op, tuple(Constant(float(each)) if isinstance(each, int | float) else each for each in args))
 
 
-def _relu(x: Expr) -> Expr:
+def relu(x: Expr) -> Expr:
     return Select(Compare("<", Constant(0.0), x), x, Constant(0.0))
 
 
 WORK: dict[str, Callable[[Expr, Expr, Expr], Expr]] = {
-    "relu": lambda s, bias, _: _relu(_apply("add", s, bias)),
-    "tanh": lambda s, bias, _: _apply("tanh", _apply("add", s, bias)),
-    "scaled after the bias": lambda s, bias, _: _apply("mul", _apply("add", s, bias), 2),
-    "scaled before the bias": lambda s, bias, _: _apply("add", _apply("mul", s, 2), bias),
-    "a residual": lambda s, _, other: _apply("add", s, other),
-    "a residual twice": lambda s, _, other: _apply("add", s, _apply("mul", other, 2)),
-    "relu of a residual": lambda s, bias, other: _relu(_apply("add", _apply("add", s, bias), other)),
+    "relu": lambda s, bias, _: relu(apply("add", s, bias)),
+    "tanh": lambda s, bias, _: apply("tanh", apply("add", s, bias)),
+    "scaled after the bias": lambda s, bias, _: apply("mul", apply("add", s, bias), 2),
+    "scaled before the bias": lambda s, bias, _: apply("add", apply("mul", s, 2), bias),
+    "a residual": lambda s, _, other: apply("add", s, other),
+    "a residual twice": lambda s, _, other: apply("add", s, apply("mul", other, 2)),
+    "relu of a residual": lambda s, bias, other: relu(apply("add", apply("add", s, bias), other)),
 }
 
 
@@ -116,7 +116,7 @@ def test_a_graph_s_convolution_adds_what_lies_at_its_elements(shape: tuple[int, 
     beside = TensorType("other", extents(*shape), "f32")
     places = [axis.index for axis in nest.domain[-len(shape) :]]
     at = tuple(algebra.const(0) if n == 1 else place for n, place in zip(shape, places, strict=True))
-    of_graph = evolve(nest, body=_apply("add", nest.body, Read("other", at, "f32")))
+    of_graph = evolve(nest, body=apply("add", nest.body, Read("other", at, "f32")))
     types = {each.name: each for each in (x, f, beside)}
     family = next(each for each in FAMILIES if each.name == "convolutions")
     form = form_of((of_graph,), types, family, {})

@@ -15,30 +15,23 @@ from argus.kernels.nests.direct_tiles import Direct
 from argus.language import Template, Tensor
 from argus.nests.canonical import Canonical, canonical
 from argus.nests.convolution import Convolution, nest_of_sizes
-from argus.nests.nest import Apply, Compare, Constant, Expr, Read, Select, TensorType
+from argus.nests.nest import Expr, Read, TensorType
 from argus.runtime.cpu.validate import validate
 from argus.verifier.kernel import verify
-from tests.kernels.test_direct import AXES, CASES, sizes_of
+from tests.kernels.nests.test_work_on_convolutions import apply, relu
+from tests.kernels.test_direct import AXES, CASES, EDITS, edited, sizes_of
 
 NO_RUNS = evolve(Budget(), runs=0)
 
 
-def _apply(op: str, *args: Expr | float) -> Expr:
-    return Apply(op, tuple(Constant(float(each)) if isinstance(each, int | float) else each for each in args))
-
-
-def _relu(x: Expr) -> Expr:
-    return Select(Compare("<", Constant(0.0), x), x, Constant(0.0))
-
-
 WORK: dict[str, Callable[[Expr, Expr, Expr], Expr]] = {
-    "relu after a bias": lambda s, bias, _: _relu(_apply("add", s, bias)),
-    "relu before a bias": lambda s, bias, _: _apply("add", _relu(s), bias),
-    "used four times": lambda s, bias, _: _apply(
-        "add", _apply("mul", _apply("mul", s, s), _apply("tanh", s)), _apply("mul", bias, s)
+    "relu after a bias": lambda s, bias, _: relu(apply("add", s, bias)),
+    "relu before a bias": lambda s, bias, _: apply("add", relu(s), bias),
+    "used four times": lambda s, bias, _: apply(
+        "add", apply("mul", apply("mul", s, s), apply("tanh", s)), apply("mul", bias, s)
     ),
-    "a residual": lambda s, _, other: _apply("add", s, other),
-    "a residual twice": lambda s, _, other: _apply("add", s, _apply("mul", other, 2)),
+    "a residual": lambda s, _, other: apply("add", s, other),
+    "a residual twice": lambda s, _, other: apply("add", s, apply("mul", other, 2)),
 }
 ON = [
     ("one axis, several columns", "relu after a bias"),
@@ -106,3 +99,15 @@ def test_other_work_is_not_proved(name: str, right: str, wrong: str) -> None:
     kernel = made.template(form, schedule, config, "made").trace()
 
     assert not isinstance(verify(kernel, solver="z3", budget=NO_RUNS).verdict, Proved)
+
+
+TWINS = ["the channel before", "columns in their order", "inputs of another iteration"]
+
+
+@pytest.mark.share(24, among="direct convolutions with work")
+@pytest.mark.parametrize("edit", [*TWINS, pytest.param("another column", marks=pytest.mark.nightly)])
+def test_work_on_other_sums_is_not_proved(edit: str) -> None:
+    conv, config = CASES[EDITS[edit][0]]
+    twin = made.template(form_of(conv, "used four times"), edited(edit), config, "made")
+
+    assert not isinstance(verify(twin.trace(), solver="z3", budget=NO_RUNS).verdict, Proved)

@@ -147,13 +147,13 @@ def test_a_killed_search_resumes(tmp_path: Path) -> None:
 HANGING = """
 import os, time
 if "HANGS" in os.environ:
-    from argus.search import run
-    PASSED = run.evaluate
+    from argus.search.evaluation import gate_task
+    PASSED = gate_task.evaluate
     def hanging(problem, name, tools, text=""):
         if name == os.environ["HANGS"]:
             time.sleep(600)
         return PASSED(problem, name, tools, text)
-    run.evaluate = hanging
+    gate_task.evaluate = hanging
 """
 """A `sitecustomize` for child processes that makes the gate hang at one candidate."""
 

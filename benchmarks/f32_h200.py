@@ -62,7 +62,7 @@ NORMAL, EXACT, WIDE, PAIRS, PAIRED, ORDERED, SHORT, SHARED, SPLIT, SPLIT_EXACT, 
 )
 LARGE = (NORMAL, EXACT, PAIRS, PAIRED, RING)
 ROWS_OF_WEIGHTS = (*(NORMAL, WIDE, PAIRS, SPLIT, RING), *(name_of(InRing(**each)) for each in _RINGS))
-THIN = (NORMAL, WIDE, EXACT, SPLIT, "fma_vector4", "fma_each8_vector4")
+THIN = (NORMAL, WIDE, EXACT, SPLIT, RING, "fma_vector4", "fma_each8_vector4")
 ODD = tuple(
     name_of(each)
     for each in (
@@ -151,7 +151,7 @@ def _few(m: int, layout: str) -> Shape:
 
 def _weights(m: int, n: int) -> Shape:
     """Rows times a square matrix of weights, stored by their outputs, as level 2 of KernelBench has them."""
-    return Shape(m, n, n, "nt", names=ROWS_OF_WEIGHTS, what=f"{m} rows times weights")
+    return Shape(m, n, n, "nt", names=ROWS_OF_WEIGHTS, what=f"KernelBench, {m} rows times weights")
 
 
 SHAPES = (
@@ -161,16 +161,16 @@ SHAPES = (
     _few(16, "nn"),
     Shape(4096, 4096, 4096, names=ALL, what="KernelBench 1"),
     Shape(2048, 4096, 8192, what="KernelBench 2"),
-    Shape(512, 2048, 1024, z=128, names=(NORMAL, PAIRS, EXACT, SPLIT, SPLIT_EXACT), what="KernelBench 3"),
+    Shape(512, 2048, 1024, z=128, names=(NORMAL, PAIRS, EXACT, SPLIT, SPLIT_EXACT, RING), what="KernelBench 3"),
     Shape(512, 512, 512, z=32, names=(NORMAL, EXACT, SPLIT_EXACT)),
     Shape(2048, 1, 1 << 20, "nt", names=(), what="KernelBench 4"),
     Shape(32768, 32768, 64, names=THIN, what="KernelBench 7"),
     Shape(32768, 32768, 32, names=THIN, what="KernelBench 9"),
     Shape(8205, 5921, 2949, names=ODD, what="KernelBench 8"),
     Shape(16384, 768, 2048, names=(*LARGE, SPLIT), what="KernelBench 10"),
-    Shape(1 << 20, 768, 256, names=(PAIRS, EXACT, SPLIT), what="KernelBench 11"),
+    Shape(1 << 20, 768, 256, names=(PAIRS, EXACT, SPLIT, RING), what="KernelBench 11"),
     Shape(2048, 4096, 8192, "tn", names=(PAIRS, EXACT), what="KernelBench 16"),
-    Shape(2048, 4096, 8192, "nt", names=(PAIRS, EXACT), what="KernelBench 17"),
+    Shape(2048, 4096, 8192, "nt", names=(PAIRS, EXACT, RING), what="KernelBench 17"),
     Shape(2048, 4096, 8192, "tt", names=(PAIRS, EXACT), what="KernelBench 18"),
     Shape(8192, 8192, 8192, names=(PAIRS, EXACT, RING)),
     *(_weights(m, n) for m, n in ((128, 32768), (128, 16384), (256, 8192), (512, 8192), (1024, 8192), (4096, 4096))),

@@ -59,7 +59,10 @@ def precision_of(dtype: object) -> str:
 def candidates(
     family: str, sizes: tuple[int, ...], *, a_transposed: bool, b_transposed: bool, device: str, precision: str
 ) -> tuple[str, ...]:
-    """As `argus.ops.choice.candidates`. precision: torch's word for it."""
+    """As `argus.ops.choice.candidates`: after tiles in a ring, what is to be used where those are not proved.
+
+    precision: torch's word for it.
+    """
     del device
     *batch, m, n, k = sizes
     rows = {"a": m if a_transposed else k, "b": n if b_transposed else k}
@@ -67,14 +70,22 @@ def candidates(
     if few is not None:
         return (few,)
     wide = not any(each % _WHOLE for each in (*rows.values(), n))
-    found, _ = _fastest((batch[0] if batch else 0, m, n, k), PRODUCTS[precision], wide=wide, shared="_shared" in family)
-    return (name_of(found),)
+    sizes_of_all = batch[0] if batch else 0, m, n, k
+    ring = wide and not a_transposed
+    found = (
+        _fastest(sizes_of_all, PRODUCTS[precision], wide=wide, ring=each, shared="_shared" in family)[0]
+        for each in dict.fromkeys((ring, False))
+    )
+    return tuple(dict.fromkeys(map(name_of, found)))
 
 
-def _fastest(sizes: tuple[int, int, int, int], products: int, *, wide: bool, shared: bool) -> tuple[Config, float]:
+def _fastest(
+    sizes: tuple[int, int, int, int], products: int, *, wide: bool, ring: bool, shared: bool
+) -> tuple[Config, float]:
     """The configuration with the least modelled time for sizes (Z, M, N, K), with Z = 0 for one product, and the time.
 
-    wide: rows are multiples of 16 bytes. shared: all products have one matrix A.
+    wide: rows are multiples of 16 bytes. ring: so they are, and rows of A are contiguous. shared: all products have
+    one matrix A.
     """
     batched, m, n, k = sizes
     z = batched or 1
@@ -84,7 +95,7 @@ def _fastest(sizes: tuple[int, int, int, int], products: int, *, wide: bool, sha
     if not compensated or k > _SHORT_CHAIN or batched:
         configs += _parts(products, wide=wide, chunked=not batched, k=k, compensated=compensated)
         configs += _at_once(wide=wide, k=k, chunked=not batched) if compensated else ()
-    if shared and wide and not compensated and products > 1:
+    if ring and not compensated and products > 1:
         configs.append(InRing(products))
     times = {each: microseconds(each, z, m, n, k, shared=shared) for each in configs}
     found = min(configs, key=lambda each: times[each])
@@ -98,7 +109,7 @@ def time_of_batch(sizes: tuple[int, int, int, int], precision: str) -> float:
     """
     _, _, n, k = sizes
     wide = not any(each % _WHOLE for each in (k, n))
-    return _fastest(sizes, PRODUCTS[precision], wide=wide, shared=True)[1]
+    return _fastest(sizes, PRODUCTS[precision], wide=wide, ring=wide, shared=True)[1]
 
 
 def _few(m: int, n: int, k: int) -> str | None:

@@ -23,7 +23,7 @@ _AT_ONCE, _BEGIN = 1.0, 2.0
 """Of a stage of 32 of K that is split and multiplied by a block alone on a multiprocessor, and of a tile besides; two
 blocks take twice as long.
 """
-_IN_RING, _FIRST = 1.25, 3.5
+_IN_RING, _FIRST = 1.58, 4.3
 """Of a stage of 32 of K that two warpgroups split and multiply, and of a tile besides."""
 _FMAS = {4: 0.62, 2: 0.33}
 """Of a stage of a tile by plain FMAs, by rows of a thread."""

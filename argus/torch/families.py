@@ -152,6 +152,8 @@ def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa:
     found = _as_convolution(form)
     if found is None or _is_for_threads(found, sizes):
         return None
+    if not convolution_costs.is_light(form.nests[0].body, found.sums):
+        return None
     wanted = products_of_convolutions()
     if not convolution_costs.is_for_matrix_units(_without_work(form, found.sums), sizes, wanted):
         return None

@@ -28,10 +28,11 @@ from argus.core.layout import TV
 from argus.core.memory.banks import cycles
 from argus.core.walk import IntArray
 
-_SPECIAL = frozenset({"exp", "exp2", "log", "log2", "rsqrt", "rcp", "div", "sqrt", "tanh"})
-_COMPUTED = frozenset({"erf", "expm1", "log1p", "tanh_accurate", "sin", "cos", "pow"})
+SPECIAL = frozenset({"exp", "exp2", "log", "log2", "rsqrt", "rcp", "div", "sqrt", "tanh"})
+"""Functions of the special function unit."""
+COMPUTED = frozenset({"erf", "expm1", "log1p", "tanh_accurate", "sin", "cos", "pow"})
 """Functions of several instructions: about as many as two of the special function unit and a polynomial."""
-_INSTRUCTIONS = 16
+INSTRUCTIONS = 16
 
 
 @frozen
@@ -274,8 +275,8 @@ def _map_cycles(stmt: Map, group: Group, machine: Machine) -> float:
     for node in nodes(stmt.elem):
         match node:
             case Op(name=name):
-                simple = machine.simple * (_INSTRUCTIONS if name in _COMPUTED else 1)
-                each += machine.special if name in _SPECIAL else simple
+                simple = machine.simple * (INSTRUCTIONS if name in COMPUTED else 1)
+                each += machine.special if name in SPECIAL else simple
             case Cast():
                 each += machine.simple / 2
             case Where():

@@ -11,7 +11,7 @@ from argus.core.proof.values.held.joined import joined_cond, zipped
 from argus.core.proof.values.held.questions import Questions
 from argus.core.proof.values.held.terms import all_symbols, replaced
 from argus.core.values.expr import Choose, Compare, Expr, Reduce
-from argus.core.values.rewriting import free_symbols
+from argus.core.values.rewriting import free_symbols, nodes
 
 _FEW = range(4)
 
@@ -44,7 +44,7 @@ def agrees(known: Knowing, general: Expr, special: Expr) -> bool:
             one, here = replaced(general, {symbol: algebra.const(number)}), algebra.eq(algebra.sym(symbol), number)
             if one is special:
                 return known.holds(here)
-            if isinstance(one, Choose) and isinstance(special, Choose) and known.holds(here):
+            if any(isinstance(each, Choose) for each in nodes(one)) and known.holds(here):
                 return known.simplified(one) is special  # without the tests that are decided there
     if _joined(known, general, special):
         return True

@@ -10,7 +10,8 @@ from attrs import evolve
 from argus.core.algebra import TRUE
 from argus.core.ir import Fence, One, Sync, walk
 from argus.core.proof.sync.visibility import PATH_RULE
-from argus.core.verdict import Proved
+from argus.core.query import Budget
+from argus.core.verdict import Proved, Refuted
 from argus.language import (
     Int,
     Tensor,
@@ -32,6 +33,7 @@ from property_tests.programs import CORPUS, templates, with_stmts
 from tests.core.proof.queries import obligations_of
 from tests.core.proof.rings import changed, every
 from tests.core.proof.visibility_kernels import BY, Body, asked, box, drain, failed, failing, store, traced, write
+from tests.verifier.switched_off_checks import load_edited
 
 # -- writes, and what reads them asynchronously -----------------------------------------------------------------
 
@@ -368,3 +370,11 @@ def test_a_barrier_is_for_all_threads(fields: dict[str, object]) -> None:
     found = traced(exchanged())
     meeting = every(found, Sync)[0]
     assert "I5" in failed(changed(found, meeting, **fields))
+
+
+def test_stages_that_nobody_fills_are_those_of_any_earlier_iteration() -> None:
+    """Where a ring begins at a tile is unknown: of all tiles before this one alike, or records would have no end."""
+    edit = "copy(A.tile((64, 16), (m, k)), slot.a, via=tma, edge=0)", "pass"
+    found = verify(load_edited("tiles_along_a_curve", edit).trace(), solver="z3", budget=Budget.about(1.0)).verdict
+
+    assert isinstance(found, Refuted)

@@ -64,6 +64,7 @@ from argus.core.proof.sync.progress import (
 from argus.core.proof.sync.stages import anchored, may_conflict
 from argus.core.walk import substitute, symbols
 
+_PRIME = "'"
 _OLDEST = 8
 """Number of iterations after which accesses to stages are no longer distinguished."""
 
@@ -146,7 +147,7 @@ class Visibility:
             for touched, _ in state.records.values()
             for at in touched.access.view.at
             for each in symbols(at)
-            if each.kind == "fresh"
+            if each.kind == "fresh" and not _is_primed(each)  # of any earlier iteration, of which it is as unknown
         }
         past = {each: _primed(each) for each in unknown}
         before: Shift = {**past, loop.symbol: algebra.sub(algebra.sym(loop.symbol), loop.step)}
@@ -345,7 +346,11 @@ def _kind(stmt: Stmt, access: Access) -> Kind:
 
 
 def _primed(symbol: Symbol) -> Index:
-    return algebra.sym(Symbol(f"{symbol.name}'", symbol.kind, symbol.low, symbol.high))
+    return algebra.sym(Symbol(f"{symbol.name}{_PRIME}", symbol.kind, symbol.low, symbol.high))
+
+
+def _is_primed(symbol: Symbol) -> bool:
+    return symbol.name.endswith(_PRIME)
 
 
 def visibility_obligations(

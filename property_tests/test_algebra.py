@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import pytest
 from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,8 @@ from argus.core.index import Cond, Index, Symbol
 from argus.core.index_text import show
 from argus.core.walk import evaluate, substitute
 from property_tests.depth import examples
+
+pytestmark = pytest.mark.share(3, among="algebra")
 
 # The constructors use ranges as facts: unbounded, signed, non-negative, positive, and a single value.
 SYMBOLS = (

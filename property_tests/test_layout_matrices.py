@@ -20,6 +20,8 @@ from property_tests.functions import (
     swizzles,
 )
 
+pytestmark = pytest.mark.share(3, among="layouts: matrices")
+
 
 @settings(max_examples=examples(500))
 @given(binary | swizzles() | composed())

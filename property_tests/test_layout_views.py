@@ -44,6 +44,8 @@ from property_tests.functions import (
     upward,
 )
 
+pytestmark = pytest.mark.share(3, among="layouts: views")
+
 # -- predicates ----------------------------------------------------------------------------------------------
 
 

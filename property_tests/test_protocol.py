@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import pytest
 from hypothesis import event, given, settings
 
 from argus.core.protocol.graph import check_event_graph
@@ -15,6 +16,8 @@ from argus.testing.protocol.mutations import Edit
 from argus.testing.protocol.search import Bound, replay, search_deeper
 from property_tests.depth import examples
 from property_tests.rings import rings
+
+pytestmark = pytest.mark.share(3, among="three meanings of a protocol")
 
 BOUND = Bound(states=1000, shortest=0)
 _solver = Z3()

@@ -33,6 +33,7 @@ def test_devices_are_seen_without_starting_anything(tmp_path: Path) -> None:
     assert named(examine(tmp_path), "GPUs").keys() == {"NVIDIA", "AMD driver", "AMD", "AMD torch"}
 
 
+@pytest.mark.share(3)
 def test_an_amd_gpu_needs_the_hip_runtime(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev" / "kfd").touch()

@@ -34,6 +34,8 @@ from argus.runtime.kernel_cache import LAUNCH, UNVERIFIED, build_ahead, build_ca
 from argus.solvers.choice import use_solver
 from argus.verifier.kernel import verify
 
+pytestmark = pytest.mark.share(3, among="cache of kernels")
+
 module = import_module("argus.runtime.kernel_cache")
 
 

@@ -15,6 +15,8 @@ from argus.torch.backend import argus_backend
 from argus.torch.kernelbench.compare import without_tf32
 from argus.torch.precision import products_of_convolutions
 
+pytestmark = pytest.mark.share(3, among="precision of convolutions")
+
 TORCH: Any = torch
 
 

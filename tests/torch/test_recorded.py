@@ -14,6 +14,8 @@ import torch
 from argus.torch import recorded
 from argus.torch.compiled import KernelStep
 
+pytestmark = pytest.mark.share(3, among="recorded graphs")
+
 T: Any = torch
 Result = TypeVar("Result")
 randn: Any = torch.randn

@@ -12,6 +12,8 @@ from argus.interp.search.search import sizes_in_order
 from argus.verifier import refute, run_search
 from tests.verifier.switched_off_checks import load
 
+pytestmark = pytest.mark.share(3, among="verifier: causes")
+
 
 def code_of(name: str, wanted: str) -> str:
     """The violation that is reported of a kernel if one of an invariant is looked for."""

@@ -28,6 +28,8 @@ from argus.verifier.kernel import verify
 from tests.verifier.switched_off_checks import PROVED
 from tests.verifier.switched_off_checks import load as load_corpus
 
+pytestmark = pytest.mark.share(3, among="verifier: injective tags")
+
 REVERSED = "tiles_reversed_under_equal_tags"
 
 

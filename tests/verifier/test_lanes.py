@@ -33,6 +33,8 @@ from argus.language import (
 )
 from argus.verifier.kernel import verify
 
+pytestmark = pytest.mark.share(3, among="verifier: lanes")
+
 targets = pytest.mark.parametrize("target", [gfx942, sm_90a], ids=str)
 
 

@@ -31,6 +31,8 @@ from argus.verifier.nearest import nearest_proved, with_nearest
 from property_tests.programs import CORPUS
 from tests.documents import complaints, document
 
+pytestmark = pytest.mark.share(3, among="verifier: nearest variants")
+
 TABLE = Path(__file__).parents[1] / "golden" / "nearest_variants.txt"
 WRITTEN = sorted((CORPUS / "nearest").glob("*.py"))
 KERNELS = [*WRITTEN, *sorted((CORPUS / "unknown").glob("*.py"))]

@@ -21,6 +21,8 @@ from argus.testing.mutation import waits
 from argus.verifier.kernel import verify
 from tests.verifier.one_source import EPSILON, KERNELS
 
+pytestmark = pytest.mark.share(3, among="one source")
+
 Floats = NDArray[np.float64]
 TARGETS = ("gfx942", "sm_90a")
 SIZES: Mapping[str, int] = {"N": 264, "R": 3, "M": 40, "K": 72}

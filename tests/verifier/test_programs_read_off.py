@@ -20,6 +20,8 @@ from argus.verifier.program import verify_program
 from property_tests.programs import CORPUS
 from tests.verifier.without_runs import WITHOUT_RUNS, nothing
 
+pytestmark = pytest.mark.share(3, among="verifier: programs read off")
+
 PROGRAMS = CORPUS / "programs"
 TRACED = CORPUS / "traced"
 

@@ -22,6 +22,8 @@ from property_tests.programs import CORPUS, templates
 from tests.verifier.switched_off_checks import load_edited
 from tests.verifier.without_runs import nothing, verdict
 
+pytestmark = pytest.mark.share(3, among="verifier: read off, each alone")
+
 EDITS: dict[str, tuple[str, str, str]] = {
     "even steps twice": ("two_sums", "with when(eq(k % 2, 1)):", "with when(eq(k % 2 + 0, 0)):"),
     "a step left out": ("two_sums", "with when(eq(k % 2, 1)):", "with when(eq(k % 4, 1)):"),

@@ -14,6 +14,8 @@ from argus.verifier import refute
 from argus.verifier.kernel import verify
 from tests.verifier.switched_off_checks import always, load, never
 
+pytestmark = pytest.mark.share(3, among="verifier: advice")
+
 LAST_ROWS, ROWS_OF_BOXES = "last_rows_not_copied", "rows_of_boxes_of_any_length"
 
 

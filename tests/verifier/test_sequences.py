@@ -17,6 +17,8 @@ from argus.core.verdict import Proved, Unknown
 from argus.verifier.kernel import verify
 from property_tests.programs import CORPUS, templates
 
+pytestmark = pytest.mark.share(3, among="verifier: sequences")
+
 TILES, SCALED, BY_EXPERT = "tiles_of_sequences", "formula_scaled_by_sequence", "formula_scaled_by_expert"
 
 

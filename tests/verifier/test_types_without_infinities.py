@@ -26,6 +26,8 @@ from argus.language import (
 )
 from argus.verifier.kernel import verify
 
+pytestmark = pytest.mark.share(3, among="verifier: types without infinities")
+
 BRIEF = evolve(Budget(), runs=0)
 
 

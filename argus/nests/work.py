@@ -1,20 +1,41 @@
-"""How much a nest multiplies for what it reads: whether it is for matrix units, whatever else it computes."""
+"""How much a nest multiplies for what it reads: whether it is for matrix units; and how much it computes besides."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
+from typing import assert_never
 
+from argus.core.cost.costs import COMPUTED, INSTRUCTIONS, SPECIAL
 from argus.core.index import Bin
 from argus.core.walk import symbols, topological
 from argus.nests.affine import bound, computed, extents_of
-from argus.nests.nest import Apply, Axis, Nest, Read, Reduce
-from argus.nests.rewrite import reads, reductions
+from argus.nests.nest import Apply, Axis, Constant, Convert, Coordinate, Expr, Nest, Read, Reduce, Select
+from argus.nests.rewrite import expressions, reads, reductions
 
 _MANY = 1 << 24
 """Products below which any kernel is quick."""
 _EACH = 32
 """Products for each element that is read, from which on arithmetic takes longer than memory."""
+_SPECIAL = 4
+"""Instructions in the time of one of the special function unit."""
+
+
+def instructions(body: Expr, sums: Reduce) -> int:
+    """About how many instructions compute an element from its sum, each value once."""
+    return sum(map(_instructions, set(expressions(body)) - set(expressions(sums))))
+
+
+def _instructions(of: Expr) -> int:
+    match of:
+        case Apply(op=op):
+            return INSTRUCTIONS if op in COMPUTED else _SPECIAL if op in SPECIAL else 1
+        case Select() | Convert():
+            return 1
+        case Read() | Constant() | Coordinate() | Reduce():
+            return 0
+        case _:
+            assert_never(of)
 
 
 def multiplies(nest: Nest, values: Mapping[str, int]) -> bool:

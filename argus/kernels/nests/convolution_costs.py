@@ -11,7 +11,6 @@ from math import prod
 
 from attrs import frozen
 
-from argus.core.cost.costs import COMPUTED, INSTRUCTIONS, SPECIAL
 from argus.kernels.nests.direct_tiles import Direct, config_for, direct_for
 from argus.kernels.schedules.parts import PAIRS
 from argus.kernels.schedules.shifted import CHUNK
@@ -20,8 +19,8 @@ from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
 from argus.nests.convolution import Convolution
 from argus.nests.convolution_forms import ConvolutionForm, convolution_form
-from argus.nests.nest import Apply, Convert, Expr, Reduce, Select
-from argus.nests.rewrite import expressions
+from argus.nests.nest import Expr, Reduce
+from argus.nests.work import instructions
 
 SIX = 6
 """Products of parts of f32 numbers, which are as exact as single precision."""
@@ -29,9 +28,9 @@ ON_MATRIX_UNITS = (1195.0, 376.0, 279.0, 61.0)
 """Milliseconds of an H200: of 10^15 operations, 10^12 bytes laid out, 10^12 bytes stored, and 10^6 tiles."""
 BY_FMAS = (26000.0, 400.0)
 """The same, of 10^15 operations and 10^12 bytes stored."""
-MOST_WORK, _SPECIAL = 28, 4
+MOST_WORK = 28
 """Instructions for each sum up to which work on it takes less before it is stored than in a launch of its own, which
-waits for memory: a multiprocessor's matrix units wait meanwhile. Those in the time of one of the special function unit.
+waits for memory: a multiprocessor's matrix units wait meanwhile.
 """
 
 
@@ -113,17 +112,7 @@ def is_for_matrix_units(form: Canonical, sizes: Mapping[str, int], products: int
 
 def is_light(body: Expr, sums: Reduce) -> bool:
     """Whether what is computed of sums on matrix units is so little that they are worked on before they are stored."""
-    return sum(map(_instructions, set(expressions(body)) - set(expressions(sums)))) <= MOST_WORK
-
-
-def _instructions(of: Expr) -> int:
-    match of:
-        case Apply(op=op):
-            return INSTRUCTIONS if op in COMPUTED else _SPECIAL if op in SPECIAL else 1
-        case Select() | Convert():
-            return 1
-        case _:
-            return 0
+    return instructions(body, sums) <= MOST_WORK
 
 
 def _time(work: tuple[float, ...], costs: tuple[float, ...]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from fractions import Fraction
 
+import pytest
 from attrs import frozen
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,6 +133,7 @@ def searched(case: Case, degree: int) -> Swizzle | None:
         return None
 
 
+@pytest.mark.share(3)
 @given(st.data())
 def test_a_swizzle_that_is_found_holds_and_none_that_is_drawn_does_better(data: st.DataObject) -> None:
     case = data.draw(cases(negative=False))

@@ -46,6 +46,7 @@ def first_failure(protocol: Protocol, seed: int, most: int = MOST) -> str:
     return ""
 
 
+@pytest.mark.share(3)
 @settings(max_examples=examples(50))
 @given(seed=st.integers(0, 2**32))
 def test_what_is_proved_of_a_cluster_never_goes_wrong(seed: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -42,6 +43,7 @@ def shape(random: Random) -> CoupledShape:
     return CoupledShape(producers, tuple(consumers), (max(1, gives[0] + wrong), max(1, gives[1])))
 
 
+@pytest.mark.share(3)
 @settings(max_examples=examples(60))
 @given(seed=st.integers(0, 2**32))
 def test_what_is_certified_never_fails_move_by_move(seed: int) -> None:

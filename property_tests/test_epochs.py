@@ -52,6 +52,7 @@ def test_proof_and_runs_agree(before: str, body: str, after: str, apart: tuple[s
         assert verdict.counterexample.code in {"I5", "I30", "I31", "I32", "I36"}
 
 
+@pytest.mark.share(3)
 @settings(max_examples=examples(6))
 @given(st.integers(1, 3), st.booleans())
 def test_a_lead_needs_one_barrier_more(lead: int, enough: bool) -> None:

@@ -37,6 +37,7 @@ def test_what_takes_digits_composes(pair: tuple[Layout, Layout]) -> None:
     assert composition(a, b).table().tolist() == [a(b(index)) for index in range(b.size())]
 
 
+@pytest.mark.share(3)
 @given(data=st.data())
 def test_a_tile_that_divides_a_compact_mode_divides_the_layout(data: DataObject) -> None:
     layout = data.draw(compact_layouts().filter(lambda layout: len(layout.flat_modes) == 1))

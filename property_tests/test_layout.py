@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
@@ -77,6 +78,7 @@ def test_a_swizzle_permutes_each_period(swizzle: Swizzle) -> None:
     assert np.array_equal(evaluate(swizzle.at(sym(at)), {at: offsets}), images)
 
 
+@pytest.mark.share(3)
 @settings(max_examples=examples(200))
 @given(thread_value_layouts())
 def test_coordinates_of_a_symbolic_thread_are_the_table(tv: TV) -> None:

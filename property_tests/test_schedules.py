@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def matrix(rows: int, columns: int, seed: int) -> Array:
     return np.random.default_rng(seed).standard_normal((rows, columns)).astype(BF16)
 
 
+@pytest.mark.share(3)
 @settings(max_examples=examples(30))
 @given(name=NAMES, schedule=SCHEDULES, data=st.data())
 def test_every_schedule_gives_the_same_numbers(name: str, schedule: Schedule, data: st.DataObject) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import pairwise
 
+import pytest
 from attrs import frozen
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,6 +66,7 @@ def microseconds(config: Config, problem: Sizes) -> float:
     return predict(of(config), problem.named).microseconds
 
 
+@pytest.mark.share(3)
 @FEW
 @given(sizes(), st.sampled_from([64, 128, 192]), st.booleans())
 def test_another_slot_is_never_slower(problem: Sizes, bn: int, pingpong: bool) -> None:
@@ -89,6 +91,7 @@ def test_nothing_is_faster_than_physics(problem: Sizes, name: str) -> None:
     assert predict(kernel, problem.named).microseconds >= bound.least
 
 
+@pytest.mark.share(3)
 @FEW
 @given(sizes(), st.sampled_from(sorted(CONFIGS)), st.integers(2, 4))
 def test_more_of_k_takes_longer(problem: Sizes, name: str, factor: int) -> None:

@@ -176,6 +176,7 @@ def test_exact_by_forms_alone(call: tuple[str, tuple[Any, ...]], given_facts: li
         assert_exact(name, operands, result.layout, (*assumptions, *formulas))
 
 
+@pytest.mark.share(3)
 @settings(max_examples=examples(60))
 @given(calls(), facts)
 def test_exact_and_honest_with_a_solver(call: tuple[str, tuple[Any, ...]], given_facts: list[Claim]) -> None:

@@ -95,6 +95,7 @@ def test_a_wrong_technique_file_fails_the_check(tmp_path: Path, capsys: pytest.C
     assert "0 of 1 pages are right" in shown
 
 
+@pytest.mark.share(3)
 def test_an_expert_is_mined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     times = tmp_path / "times.json"
     listed = [
@@ -115,6 +116,7 @@ def test_an_expert_is_mined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert [each["technique"] for each in document["skills"]] == ["vector-loads"]
 
 
+@pytest.mark.share(3)
 def test_a_model_predicts_what_no_table_has(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kb", "mine", "staged_vector8", "--json"]) == 0
 

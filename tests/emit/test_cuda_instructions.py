@@ -106,6 +106,7 @@ def test_the_compiler_takes_every_family(family: str) -> None:
     assert 0 < report.registers <= 255
 
 
+@pytest.mark.share(3)
 def test_every_statement_names_its_instruction(tier: Tier) -> None:
     """By a helper of its name, or one of its kind and width."""
     for each in list(by_name().values())[:: 8 if tier == "default" else 1]:

@@ -155,6 +155,7 @@ OF_TILES = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.skipif(not host.available(), reason="runs the text on this machine")
 def test_checks_that_read_several_tensors_agree(tmp_path: Path) -> None:
     made = of("proved/formula_scaled_by_expert.py")

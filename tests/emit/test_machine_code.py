@@ -34,6 +34,7 @@ def source(line: int) -> str:
     return Path(broken_schedules.__file__).read_text(encoding="utf-8").splitlines()[line - 1].strip()
 
 
+@pytest.mark.share(3)
 def test_a_hoisted_wait_is_reported_at_its_line(tmp_path: Path) -> None:
     made, code = built(broken_schedules.exponentials_under_products, tmp_path)
     (overlap,) = code.overlaps
@@ -67,6 +68,7 @@ def test_an_added_wait_is_reported_where_the_accumulator_is_read(tmp_path: Path)
     assert source(warning.primary.span.frame.line).startswith("copy(scores, Y")
 
 
+@pytest.mark.share(3)
 def test_serialised_products_are_reported_near_the_added_wait(tmp_path: Path) -> None:
     (template,) = load(str(ROOT / "tests/corpus/unknown/loops_of_no_trip.py"))
     made = build(template.trace(), directory=tmp_path, read_code=True)

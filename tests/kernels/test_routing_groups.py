@@ -30,6 +30,7 @@ DRAWN = pytest.mark.share(128, among="routing")
 Array = np.ndarray[Any, Any]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("config", [SMALL, pytest.param("groups_of_256", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", [pytest.param(each, marks=() if each == BIASED.name else DRAWN) for each in ALL])
 def test_every_kernel_is_proved(name: str, config: str) -> None:

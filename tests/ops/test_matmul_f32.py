@@ -120,7 +120,7 @@ def test_sums_that_sgemm_makes_of_short_chains_are_compensated() -> None:
         config = config_of(chosen("gemm_nn_f32", n, n, n, b=True), (made,))
         assert config.compensated == (n * n < 1 << 20)
     assert config_of(chosen("bmm_nn_f32", 2, 256, 256, 1024, b=True), (AtOnce,)).compensated
-    assert not config_of(chosen("bmm_nn_f32", 32, 512, 512, 512, b=True), (Parts,)).compensated
+    assert "compensated" not in chosen("bmm_nn_f32", 32, 512, 512, 512, b=True)
 
 
 def test_products_of_few_rows_with_a_batch_are_split_where_they_are_multiplied() -> None:

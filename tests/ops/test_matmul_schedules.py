@@ -53,6 +53,7 @@ def test_a_program_without_a_proof_is_not_launched(monkeypatch: pytest.MonkeyPat
         argus.matmul(matrix(96, 200), matrix(72, 200, 1).mT, config="stream_128_128_8_1")
 
 
+@pytest.mark.share(3)
 def test_a_schedule_that_does_not_support_the_shape_is_refused(fake: Multiplying) -> None:
     with pytest.raises(ArgusError) as refused:
         argus.matmul(matrix(8, 7), matrix(7, 8), config="cooperative")
@@ -125,6 +126,7 @@ def test_a_stored_choice_that_does_not_build_falls_back_to_the_model(fake: Multi
     assert fake.symbols == [f"gemm_{choose(64, 16, 8)}_"]
 
 
+@pytest.mark.share(3)
 def test_a_stored_choice_that_does_not_support_the_shape_falls_back_to_the_model(fake: Multiplying) -> None:
     store_choice("cooperative", (8, 8, 7))
 

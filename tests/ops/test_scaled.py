@@ -125,6 +125,7 @@ def test_one_scale_a_matrix(fake: FakeDriver, shapes: tuple[tuple[int, ...], tup
     assert [launch[8] for launch in fake.launches] == [7]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("fake", [5], indirect=True)
 def test_scales_of_blocks(fake: FakeDriver) -> None:
     a, b = eight(70, 272), eight(136, 272, 1).mT

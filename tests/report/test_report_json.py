@@ -63,6 +63,7 @@ def test_a_race_names_both_threads_and_both_lines() -> None:
     assert race["chain"] == []
 
 
+@pytest.mark.share(3)
 def test_a_mismatch_names_both_tags_and_both_ways() -> None:
     mismatch = found("transposed_b")
 

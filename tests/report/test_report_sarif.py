@@ -62,6 +62,7 @@ def check_locations(run: Data, locations: list[Data]) -> None:
         assert 1 <= region["startColumn"] < region.get("endColumn", region["startColumn"] + 1)
 
 
+@pytest.mark.share(3)
 def test_regions_count_from_1_and_cover_the_statement() -> None:
     (result,) = run_of(log_of("transposed_b"))["results"]
     (location,) = result["locations"]
@@ -81,6 +82,7 @@ def test_rules_lead_to_their_pages() -> None:
     assert "docs/invariants/I01.md" in rule["help"]["text"]
 
 
+@pytest.mark.share(3)
 def test_the_way_of_the_data_is_a_code_flow() -> None:
     (result,) = run_of(log_of("transposed_b"))["results"]
     (flow,) = result["codeFlows"]

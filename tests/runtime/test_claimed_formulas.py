@@ -352,6 +352,7 @@ def test_sums_in_memory_are_compared_with_a_claim_that_does_not_name_what_was_th
     assert (ran.comparison.right, ran.comparison.elements, ran.uncompared) == (right, 32, ())
 
 
+@pytest.mark.share(3)
 def test_the_commands_say_so(capsys: Captured) -> None:
     file = str(WRONG / "formula_sum_for_the_greatest.py")
     assert main(["run", file, "--on", "interpreter", "--sizes", "R=2,N=8", "--json"]) == 1

@@ -62,6 +62,7 @@ def test_calls_share_a_process(child: WatchedProcess) -> None:
     assert child.starts == 1
 
 
+@pytest.mark.share(3)
 def test_a_hung_process_is_killed_and_the_next_call_runs(child: WatchedProcess) -> None:
     assert child.call(adding, 0, 0) == 0
     before = child.call(process)
@@ -84,6 +85,7 @@ def test_each_note_restarts_the_time_limit(child: WatchedProcess) -> None:
     assert child.call(slow, 8) == 8
 
 
+@pytest.mark.share(3)
 def test_a_process_that_dies_is_reported_with_its_status(child: WatchedProcess) -> None:
     with pytest.raises(ArgusError, match="ended at bad kernel with status 7") as died:
         child.call(dying)
@@ -91,6 +93,7 @@ def test_a_process_that_dies_is_reported_with_its_status(child: WatchedProcess) 
     assert child.call(adding, 1, 1) == 2
 
 
+@pytest.mark.share(3)
 def test_a_diagnostic_is_passed_on(child: WatchedProcess) -> None:
     before = child.call(process)
     with pytest.raises(ArgusError) as refused:

@@ -148,6 +148,7 @@ def test_a_process_that_dies_is_reported_with_its_error_output(tmp_path: Path, r
     assert (diagnostic.code, diagnostic.facts) == ("E409", (("last words", "gone"),))
 
 
+@pytest.mark.share(3)
 def test_the_worker_itself_says_that_there_is_no_gpu(tmp_path: Path, request_in: Request) -> None:
     without = child(
         "import sys; from pathlib import Path; from argus.runtime.cuda import driver; driver.bindings = lambda: None; "

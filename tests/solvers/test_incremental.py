@@ -40,6 +40,7 @@ def test_a_stack_conforms_but_for_models_that_depend_on_earlier_queries() -> Non
     assert set(problems) <= {different}
 
 
+@pytest.mark.share(3)
 def test_queries_in_any_order_have_the_answers_that_each_has_alone() -> None:
     """Hypotheses come and go, so that levels below the top are left."""
     solver, alone = stacked(), Z3()

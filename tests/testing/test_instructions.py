@@ -46,6 +46,7 @@ def same(found: Array, wanted: Array) -> bool:
 MOVES = [atom.name for atom in ATOMS if atom.name.startswith(("ld_", "st_"))]
 
 
+@pytest.mark.share(3)
 def test_every_instruction_but_reductions_is_tried() -> None:
     used = {
         stmt.atom.name for each in by_name().values() for stmt in walk(each.kernel.body) if isinstance(stmt, Copy | Mma)

@@ -53,6 +53,7 @@ def test_operators_have_names_of_their_own() -> None:
     assert len({operator.name for operator in OPERATORS}) == len(OPERATORS)
 
 
+@pytest.mark.share(3)
 def test_at_least_sixty_operators_apply() -> None:
     assert len({mutant.operator for _, mutant in found()}) >= 60
 
@@ -66,6 +67,7 @@ def test_no_mutant_survives(number: int) -> None:
     assert judged.fate not in ("survived", "unchecked", "ill-formed"), f"{mutant} of {name}: {judged.why}"
 
 
+@pytest.mark.share(3)
 def test_the_judge_tells_a_survivor() -> None:
     """A mutant that is wrong, taken for proved, is found out by the runs."""
     kernel = KERNELS["no_prefetch"]

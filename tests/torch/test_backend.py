@@ -239,6 +239,7 @@ def _argus_error(problem: BaseException | None) -> ArgusError:
     return problem
 
 
+@pytest.mark.share(3)
 def test_a_large_product_is_that_of_argus_on_views_of_its_operands(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contractions, "LARGE", 1 << 10)
     w = randn(24, 32)
@@ -301,6 +302,7 @@ def test_a_batch_norm_in_training_of_any_batch_ends_in_four_kernels() -> None:
     assert len(names) == 4, names  # the fourth counts the batches
 
 
+@pytest.mark.share(3)
 def test_a_view_of_views_is_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the second call on by its shape and strides, of what the call computes then; a result may be one, too."""
     made: list[Compiled] = []

@@ -90,6 +90,7 @@ def test_autocast_converts_what_torch_does(kind: torch.dtype) -> None:
         argus.matmul(a.detach(), b)
 
 
+@pytest.mark.share(3)
 def test_products_of_f32_have_gradients() -> None:
     a, b = (normal(*shape, dtype=torch.float32, seed=seed) for seed, shape in enumerate(((2, 4, 8), (8, 6))))
     left, right = a.clone().requires_grad_(), b.clone().requires_grad_()

@@ -25,6 +25,7 @@ def last() -> GraphEntry:
     return report()[-1]
 
 
+@pytest.mark.share(3)
 def test_an_operator_is_called_between_kernels() -> None:
     a, b = normal(8, 64), normal(64, 16, seed=1)
 
@@ -38,6 +39,7 @@ def test_an_operator_is_called_between_kernels() -> None:
     assert "operator argus.matmul.default" in str(last())
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("training", [True, False])
 def test_dropout_is_that_of_argus_in_training_alone(*, training: bool) -> None:
     x = normal(4, 64, dtype=torch.float32)

@@ -59,6 +59,7 @@ def test_a_race_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert isinstance(verify(kernel, solver="z3", budget=BRIEF).verdict, Proved)
 
 
+@pytest.mark.share(3)
 def test_threads_of_one_number_are_several(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each thread loads what the thread of its number of agent 0 stores, without a barrier."""
     other = "load(both.tile((64, 16), (0, 0)), spread((64, 16), threads=128, vector=8))"
@@ -104,6 +105,7 @@ STAGED = (
 """Edits after which the product reads no stage: one factor is what the agents exchange, the other an agent's own."""
 
 
+@pytest.mark.share(3)
 def test_a_product_of_no_stage_is_complete_before_what_it_reads_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that is ahead by a step may store into what the other's product of the step before still reads."""
     assert isinstance(verify(load_edited(NAME, *STAGED), solver="z3", budget=BRIEF).verdict, Proved)

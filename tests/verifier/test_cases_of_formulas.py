@@ -67,6 +67,7 @@ def nothing(_: Expr) -> Iterator[Cond]:
     return iter(())
 
 
+@pytest.mark.share(3)
 def test_a_sum_is_compared_where_it_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = load_edited(EMPTY, ("where(found == 0, 0.0,", "where(found == 0, 1.0,"))
     assert not is_proved(wrong)
@@ -77,6 +78,7 @@ def test_a_sum_is_compared_where_it_is_empty(monkeypatch: pytest.MonkeyPatch) ->
     assert is_proved(wrong)
 
 
+@pytest.mark.share(3)
 def test_what_a_condition_leaves_out_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both forms of the condition, as written and as simplified, hold in its case, and neither in the other."""
     wrong = load_edited(EMPTY, ("total(lambda n: exp2(X[r, n]), over=N)", LATER_ROWS))

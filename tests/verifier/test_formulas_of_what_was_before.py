@@ -57,6 +57,7 @@ def test_a_twin_is_not_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert isinstance(verify(kernel, budget=WITHOUT_RUNS).verdict, Proved)
 
 
+@pytest.mark.share(3)
 def test_each_block_adds_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all lanes add their copy of a sum, the value of one lane would be taken for what a block adds."""
     kernel = edited(ALL_LANES, ("first_lane, ", ""))

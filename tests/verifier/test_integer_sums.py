@@ -120,6 +120,7 @@ def renamed(B: Tensor["M K", i8], D: Tensor["N K", i8], A: Tensor["M N", i32], C
     add(B, D, D, A, C)
 
 
+@pytest.mark.share(3)
 def test_products_of_what_an_earlier_launch_stored_fit() -> None:
     assert isinstance(verify_program(in_turn.trace(), solver="z3").verdict, Proved)
 
@@ -180,6 +181,7 @@ def multiply_promised(A: Tensor["M K", i8], B: Tensor["N K", i8], C: Tensor["M N
     assert_written_once(C, lambda m, n: dict(m=m, n=n))
 
 
+@pytest.mark.share(3)
 def test_bounds_of_a_contract_are_bounds_of_a_sum() -> None:
     assert isinstance(verify(multiply_promised, config="enough", solver="z3").verdict, Proved)
 

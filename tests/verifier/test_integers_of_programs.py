@@ -34,6 +34,7 @@ def _none(_: object) -> frozenset[str]:
     return frozenset()
 
 
+@pytest.mark.share(3)
 def test_sums_of_pages_are_followed_through_both_launches() -> None:
     found = verdict("proved/formula_pages_in_parts.py", NO_RUNS)
 
@@ -50,6 +51,7 @@ def test_other_pages_are_refuted(file: str) -> None:
     assert found.counterexample.code == "I39"
 
 
+@pytest.mark.share(3)
 def test_lengths_of_another_tensor_would_be_taken_for_those_of_the_same_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(verdict(WRONG, NO_RUNS), Unknown)
 

@@ -83,6 +83,7 @@ def as_before(name: str, kind: str, low: int) -> Symbol:
     return Symbol(f"~{array}{number}", assumed, low)
 
 
+@pytest.mark.share(3)
 def test_other_integers_are_not_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(verify(added, config="right", solver="z3", budget=WITHOUT_RUNS).verdict, Proved)
     assert isinstance(verify(added, config="wrong", solver="z3", budget=WITHOUT_RUNS).verdict, Unknown)

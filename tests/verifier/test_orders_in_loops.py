@@ -25,6 +25,7 @@ def gemm(first: str, second: str) -> Template:
     )
 
 
+@pytest.mark.share(3)
 def test_a_sum_in_order_is_proved_to_be_so_in_each_iteration() -> None:
     assert_proved(gemm(*IN_ORDER))
 

@@ -77,6 +77,7 @@ def test_other_products_are_not_proved(name: str) -> None:
     assert not isinstance(verdict(load_edited(kernel, edit).trace()), Proved)
 
 
+@pytest.mark.share(3)
 def test_the_comparison_is_what_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(product_formulas, "difference", equal)
     assert isinstance(verdict(load("depthwise_of_one_tap_twice").trace()), Proved)

@@ -146,6 +146,7 @@ def without_a_reading(kernel: Kernel, *_: object) -> RefusedError:
     return RefusedError(kernel.body[0], "no reading")
 
 
+@pytest.mark.share(3)
 def test_a_launch_that_is_not_understood_leaves_nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the roles of `partial` have no reading, `combine` may not take their tags for proved."""
     program = load(str(CORPUS / "traced" / "split_k.py"))[0].program
@@ -193,6 +194,7 @@ def test_a_prepass_says_what_it_leaves() -> None:
     assert crossing.holds == "V with b=i0, g=i1, t=i3, e=i2, and 0 from i3 = T on"
 
 
+@pytest.mark.share(3)
 def test_a_kernel_that_adds_is_in_doubt_by_itself() -> None:
     """What was there before is the program's to say."""
     (path,) = [path for path in files("proved") if path.stem == "split_k_added_in_memory"]

@@ -56,6 +56,7 @@ def test_the_proof_says_what_it_proved(name: str) -> None:
     assert all(("over the reals; the program rounds " in line) == (name in ROUNDING) for line in stated[:1])
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(
     ("name", "rounded"),
     [
@@ -111,6 +112,7 @@ def test_kernels_of_the_corpus_have_no_wrong_formula(name: str) -> None:
     assert isinstance(verify(traced(name, formula.replace(old, new)), budget=WITHOUT_RUNS).verdict, Unknown)
 
 
+@pytest.mark.share(3)
 def test_constants_whose_rounding_is_amplified_stand_for_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     (template,) = templates(CORPUS / "refuted" / "formula_amplified_constants.py")
     assert isinstance(verify(template.trace(), budget=WITHOUT_RUNS).verdict, Unknown)

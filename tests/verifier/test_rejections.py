@@ -1,6 +1,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 import argus
 from argus.core.diagnostic import Diagnostic
 from argus.verifier.loader import load
@@ -9,6 +11,7 @@ from argus.verifier.rejections import rejection
 REFUTED = Path(__file__).parents[1] / "corpus" / "refuted"
 
 
+@pytest.mark.share(3)
 def test_a_refuted_candidate_is_shown_by_its_counterexample() -> None:
     (found,) = load(str(next(iter(sorted(REFUTED.glob("*.py"))))))
     report = argus.verify(found.trace())

@@ -63,6 +63,7 @@ def test_a_restriction_to_an_axis_that_is_not_there_is_malformed() -> None:
         read(json.loads(json.dumps(write([evolve(kernel, prologue=stmts)]))))
 
 
+@pytest.mark.share(3)
 def test_other_elements_may_hold_anything() -> None:
     kernel = edited(DOUBLED_ABOVE, NAMES)
     assert isinstance(verify(kernel, budget=WITHOUT_RUNS).verdict, Proved)
@@ -85,6 +86,7 @@ def test_a_claimed_element_has_the_value(name: str, monkeypatch: pytest.MonkeyPa
     assert isinstance(verify(kernel, budget=WITHOUT_RUNS).verdict, Proved)
 
 
+@pytest.mark.share(3)
 def test_a_claimed_element_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = edited(("when(n <= m)", "when(n < m)"))
     assert isinstance(verify(kernel, budget=WITHOUT_RUNS).verdict, Unknown)

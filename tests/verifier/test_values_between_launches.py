@@ -94,6 +94,7 @@ def without_checks(*_: object, **__: object) -> Iterator[Obligation]:
     return iter(())
 
 
+@pytest.mark.share(3)
 def test_a_tail_that_no_launch_stores(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a launch leaves is its value at every element only if it stores every element."""
     stores = "by = spread((64,), threads=32, vector=2)"
@@ -107,6 +108,7 @@ def first_value(_: object, cases: Sequence[Stored], __: object) -> Expr:
     return cases[0].value
 
 
+@pytest.mark.share(3)
 def test_the_store_that_wrote_an_element_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the first of two stores were taken for both, a wrong formula would be proved."""
     program = edited("halves", ("where(n % 128 < 64, X[r, n], 2 * X[r, n])", "X[r, n]"))
@@ -134,6 +136,7 @@ def nowhere(found: formulas.Exact, *_: formulas.Exact) -> BoolArray:
     return np.zeros(found.shape, np.bool_)
 
 
+@pytest.mark.share(3)
 def test_a_claim_of_what_is_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(verdict_of(edited("rows_added_in_parts", *ADDED)), Proved)
     wrong = edited("rows_added_in_parts", *ADDED, ("span(p,", "span(0 * p,"))

@@ -110,6 +110,7 @@ def test_the_shipped_kernels_are_proved_without_unknowns(solver: str, config: st
     assert report.exit_code == 0
 
 
+@pytest.mark.share(3)
 def test_verdicts_and_reports_have_no_truth_value() -> None:
     report = argus.verify(gemm, solver="cvc5")
     with pytest.raises(TypeError, match="not a bool"):

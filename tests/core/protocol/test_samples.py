@@ -100,6 +100,7 @@ def test_a_deadlock_of_two_rings_names_the_cycle() -> None:
     assert any(event.startswith("C.") for event in drawn.cycle)
 
 
+@pytest.mark.share(3)
 def test_pingpong_needs_its_turns() -> None:
     """T1: without the order barrier a first wait meets a parity two phases off."""
     assert names(pingpong(3)) == ("Holds",) * 3

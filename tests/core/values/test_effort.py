@@ -175,6 +175,7 @@ def once(X: Tensor["M", f32], Y: Tensor["M", f32]) -> None:
     assert_equals(Y, lambda m: (elements(X)(m) + 2) * (elements(X)(m) + 1) * elements(X)(m))
 
 
+@pytest.mark.share(3)
 def test_a_kernel_is_unknown_for_that_reason_within_the_budget() -> None:
     budget = evolve(Budget(), runs=0, terms=TERMS)
     verdict = verify(three_times, solver="z3", budget=budget).verdict

@@ -123,6 +123,7 @@ def test_a_right_transformation_is_never_refuted(name: str, of: Expr, place: int
     assert other is None or not isinstance(equal(other, of), Different)
 
 
+@pytest.mark.share(3)
 @given(a=expressions(1), b=expressions(1), c=expressions(1), low=st.integers(0, 4))
 def test_a_guarded_quotient_is_no_sum_of_products(a: Expr, b: Expr, c: Expr, low: int) -> None:
     """Where the divisor is 0 outside of its branch, the sum has no value."""

@@ -253,6 +253,7 @@ def test_sums_of_two_products_are_no_product() -> None:
     assert product_of_matrices(form_of(both)) is None
 
 
+@pytest.mark.share(3)
 def test_a_run_computes_what_the_nest_says() -> None:
     form = form_of(tails(_sums())["a factor of rows"])
     sizes = {name: {"m": 20, "n": 24, "k": 40}[show(extent)] for name, extent in form.sizes.items()}

@@ -21,6 +21,7 @@ from tests.policy.llm.generated import BODIES, NAMES, NEARLY, PROPER, REPLIES, S
 from tests.policy.llm.searches import OPTIONS, PLANNER, proposal, start
 
 
+@pytest.mark.share(3)
 @given(REPLIES)
 def test_no_reply_raises_or_leaves_the_open_options(data: object) -> None:
     found = parse_proposals(data, OPTIONS)

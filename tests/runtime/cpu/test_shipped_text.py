@@ -53,6 +53,7 @@ def changed(text: Text, old: str, new: str) -> bool:
     ).right
 
 
+@pytest.mark.share(3)
 def test_a_fault_from_tile_to_tile_needs_the_text_for_two_blocks() -> None:
     """With as many blocks as tiles, which tile a block takes second makes no difference."""
     whole, few = texts(SHIPPED["gemm-columns_64"])

@@ -141,6 +141,7 @@ def test_two_warpgroups_at_one_named_barrier_are_found() -> None:
     }
 
 
+@pytest.mark.share(3)
 def test_a_run_without_end_is_killed() -> None:
     found = with_fault(CDNA3, "meet();", "for (;;) meet();", seconds=1, stop=True)
 

@@ -230,6 +230,7 @@ def test_a_file_under_another_name_is_found(role: str, tmp_path: Path, home: Pat
     assert {name for name, state in shown.items() if state == "FAILED"} == {"names"}
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("remembered")
 def test_a_file_that_is_gone_is_found(tmp_path: Path, home: Path) -> None:
     folder = delivery("sm_90a", tmp_path / "out", home)
@@ -246,6 +247,7 @@ def test_a_file_that_is_gone_is_found(tmp_path: Path, home: Path) -> None:
     }
 
 
+@pytest.mark.share(3)
 @pytest.mark.usefixtures("remembered")
 def test_another_kernel_under_the_same_certificate_is_found(tmp_path: Path, home: Path) -> None:
     """It is proved, correct and consistent with its source and code, but not the claimed design."""

@@ -378,6 +378,7 @@ def test_a_written_kernel_for_a_file_must_match_its_reference(tmp_path: Path) ->
     assert {told[name].state for name in ("parameters", "runs", "fresh inputs", "claims")} == {"ok"}
 
 
+@pytest.mark.share(3)
 def test_a_file_that_has_changed_is_not_delivered(tmp_path: Path) -> None:
     found = found_in(tmp_path / "in", "gfx942")
     (tmp_path / "in" / "kernel.py").write_text("# another\n", encoding="utf-8")

@@ -56,6 +56,7 @@ def test_times_of_a_last_round_are_those_of_the_certificate(
     assert said["baseline"]["microseconds"] == pytest.approx(baseline * light)
 
 
+@pytest.mark.share(3)
 def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
 

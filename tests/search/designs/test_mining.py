@@ -53,6 +53,7 @@ def test_a_step_to_a_kernel_that_is_not_proved_is_not_taken() -> None:
     assert taken == [("vector-loads", "staged_swizzle64"), ("bank-conflict-mitigation", "staged")]
 
 
+@pytest.mark.share(3)
 def test_a_step_to_a_kernel_that_computes_something_else_is_not_taken() -> None:
     wrong = {"gemm_staged_swizzle64", "gemm_staged_vector8"}
 
@@ -84,6 +85,7 @@ def test_uses_of_one_technique_are_one_step() -> None:
     assert found[0].ratio is None
 
 
+@pytest.mark.share(3)
 def test_a_draft_page_contains_the_mined_step() -> None:
     bench = tools()
     mined = collect("staged_vector8_swizzle64", list(mine(EXPERT, TECHNIQUES, bench, design_space())))

@@ -41,6 +41,7 @@ def judge(name: str, text: str = "") -> Judgement:
     return Judgement(name, "timed", "timing", why=f"{os.getpid()} {device}", microseconds=float(len(name)))
 
 
+@pytest.mark.share(3)
 def test_a_process_that_hangs_is_stopped_and_the_next_candidate_has_another() -> None:
     pool = WorkerProcesses(judge, 1, seconds=15.0)
     fine = pool.submit("fine")
@@ -88,6 +89,7 @@ def came(wanted: bool, mark: str) -> bool:
     return False
 
 
+@pytest.mark.share(3)
 def test_a_candidate_out_of_time_has_no_judgement_and_is_killed_with_its_children() -> None:
     mark = f"mark-{os.getpid()}-left"
     pool = WorkerProcesses(judge, 2, seconds=60.0)

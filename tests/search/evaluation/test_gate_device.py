@@ -73,6 +73,7 @@ def through(kind: type[Candidate], artifact: Artifact, *without: Check) -> Judge
     return evaluate(ASKED, DESIGN, Tools(lambda _: proved(), made, predict, Card(kind, plan)))
 
 
+@pytest.mark.share(3)
 def test_an_honest_kernel_has_a_measured_time(built: Artifact) -> None:
     found = through(Candidate, built)
 

@@ -49,6 +49,7 @@ def test_a_file_of_constant_sizes_is_a_problem_without_sizes(tmp_path: Path) -> 
         problem_of(found.path, "sm_90a", "M=4")
 
 
+@pytest.mark.share(3)
 def test_it_is_judged_at_its_sizes(tmp_path: Path) -> None:
     found = evaluate(constant(tmp_path), "written", evolve(TOOLS, folder=tmp_path / "code"))
 

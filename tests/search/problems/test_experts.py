@@ -125,6 +125,7 @@ def test_the_work_counts_the_experts_that_are_chosen() -> None:
     assert some.work.reads - 2 * matrices == every.work.reads - 8 * matrices == 2 * 64 * 128 + 8 * 128
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("target", ["sm_90a", "gfx942"])
 def test_designs_take_the_problem_and_differ_in_their_features(target: str) -> None:
     found = asked("moe:256x128x96:experts=8:topk=2", target)

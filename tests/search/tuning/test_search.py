@@ -56,6 +56,7 @@ def test_a_candidate_fits_the_shared_memory_of_a_block(name: str) -> None:
 # -- proofs and code -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 def test_a_candidate_is_proved_and_compiled_and_found_again(tmp_path: Path) -> None:
     first = prepare_one("hopper_bn64_stages7", tmp_path)
     compiled = Path(first.path).with_suffix(".cubin").stat()

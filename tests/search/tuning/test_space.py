@@ -40,6 +40,7 @@ def test_a_space_reaches_from_the_first_kernel_to_those_shipped(target: str, fir
 # -- the table -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("name", "kind"), [("staged_vector8", ".cubin"), ("cdna3staged_vector8", ".hsaco")])
 def test_a_point_that_is_ready_lies_in_the_folder(name: str, kind: str, tmp_path: Path) -> None:
     found = row(name, tmp_path)

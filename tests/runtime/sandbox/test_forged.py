@@ -63,7 +63,6 @@ def test_a_patched_verifier_verifies_nothing(on: Name, patch: str) -> None:
         refused(answer, "E003", "E103", "E942", "E944", "E945")
 
 
-@pytest.mark.share(3)
 def test_forged_facts_about_a_kernel_are_recomputed(on: Name) -> None:
     """Bounds of a symbol are taken for granted by every proof: one that is too narrow would make it vacuous."""
     text = """
@@ -74,7 +73,6 @@ control.Symbol = lambda name, kind, *bounds: real(name, kind, 0, 0) if kind == "
     assert "block_0" in refused(ran(text, kernel=WRONG, on=on), "E945")
 
 
-@pytest.mark.share(3)
 def test_a_forged_diagnostic_shows_no_file_of_the_outside(on: Name, tmp_path: Path) -> None:
     secret = tmp_path / "key.py"
     secret.write_text("s3cret = 1\n", encoding="utf-8")

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pytest
 
 from argus.core.verdict import Proved, Refuted
 from argus.kernels.gemm_f32_in_ring import CONFIGS, FAMILIES
+from argus.kernels.nests.products import product
 from argus.kernels.schedules import parts_in_ring
+from argus.kernels.schedules.parts_in_ring import InRing
+from argus.language import ProgramTemplate
 from argus.runtime.cpu.validate import run_text
 from argus.verifier.kernel import verify
+from argus.verifier.program import verify_program
+from tests.kernels.nests.test_products import of_a_square
 from tests.kernels.test_gemm_f32 import NO_RUNS, error, operands
 from tests.kernels.twins import twin
 
@@ -72,6 +79,17 @@ EDITS = {
 def test_a_twin_of_one_edit_is_not_proved(name: str) -> None:
     made = twin(FAMILIES["gemm_nt_f32"], "in_ring", parts_in_ring, EDITS[name])
     assert not isinstance(verify(made, solver="z3", budget=NO_RUNS).verdict, Proved)
+
+
+@SHARE
+@pytest.mark.parametrize("name", EDITS)
+def test_a_twin_by_a_square_matrix_is_not_proved(name: str) -> None:
+    """What is stored is a product plus a number for each column, of which there are as many as K."""
+    of = cast("ProgramTemplate", product(of_a_square(), InRing(products=3), "made"))
+
+    made = twin(of, "", parts_in_ring, EDITS[name])
+
+    assert not isinstance(verify_program(made, solver="z3", budget=NO_RUNS).verdict, Proved)
 
 
 @pytest.mark.nightly

@@ -132,7 +132,7 @@ def test_each_tail_of_f32_is_proved(tail: str, config: str) -> None:
     assert is_proved(made)
 
 
-def _of_a_square() -> Canonical:
+def of_a_square() -> Canonical:
     """The form of a product by a matrix of as many rows as they are long, and of a number added for each."""
     k = Axis("k", N.extent)
     axes = {"x": (M, k), "w": (N, k), "bias": (N,)}
@@ -143,9 +143,9 @@ def _of_a_square() -> Canonical:
 
 @pytest.mark.share(432, among="products with tails")
 @pytest.mark.parametrize("config", F32)
-def test_a_tail_of_a_square_matrix_is_proved(config: str) -> None:
+def test_a_tailof_a_square_matrix_is_proved(config: str) -> None:
     """There the end of a row of x says where columns end, and the first iteration needs no test."""
-    assert is_proved(product(_of_a_square(), F32[config], "made"))
+    assert is_proved(product(of_a_square(), F32[config], "made"))
 
 
 @pytest.mark.share(432, among="products with tails")

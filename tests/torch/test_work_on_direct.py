@@ -73,10 +73,17 @@ def test_a_tensor_with_an_element_for_each_place_is_read_by_a_kernel_of_its_own(
     assert kernels == ["direct", "pointwise"]
 
 
-def test_a_convolution_for_matrix_units_stays_there(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("work", "kernels"),
+    [(functional.silu, ["convolutions"]), (mish_and_a_factor, ["convolutions", "pointwise"])],
+    ids=["little work", "much work"],
+)
+def test_a_convolution_for_matrix_units_stays_there(
+    work: Callable[..., Any], kernels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(convolution_costs, "is_for_matrix_units", lambda *_: True)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
 
-    difference, kernels = compiled(torch.nn.Conv1d(40, 6, 3), mish_and_a_factor, torch.rand(2, 40, 20))
+    difference, found = compiled(torch.nn.Conv1d(40, 6, 3), work, torch.rand(2, 40, 20))
 
     assert difference < 2e-5
-    assert kernels == ["convolutions"]
+    assert found == kernels

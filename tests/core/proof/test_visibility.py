@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 from attrs import evolve
 
 from argus.core.algebra import TRUE
-from argus.core.ir import Fence, One, Sync, walk
-from argus.core.proof.sync.visibility import PATH_RULE
+from argus.core.ir import Fence, For, One, Sync, walk
+from argus.core.proof.sync.progress import State
+from argus.core.proof.sync.visibility import PATH_RULE, Visibility
 from argus.core.query import Budget
 from argus.core.verdict import Proved, Refuted
 from argus.language import (
@@ -372,9 +374,18 @@ def test_a_barrier_is_for_all_threads(fields: dict[str, object]) -> None:
     assert "I5" in failed(changed(found, meeting, **fields))
 
 
-def test_stages_that_nobody_fills_are_those_of_any_earlier_iteration() -> None:
+def test_stages_that_nobody_fills_are_those_of_any_earlier_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a ring begins at a tile is unknown: of all tiles before this one alike, or records would have no end."""
+    passed: Callable[..., State] = vars(Visibility)["_earlier"]
+    numbers = count()
+
+    def counted(self: Visibility, state: State, loop: For) -> State:
+        assert next(numbers) < 100
+        return passed(self, state, loop)
+
+    monkeypatch.setattr(Visibility, "_earlier", counted)
     edit = "copy(A.tile((64, 16), (m, k)), slot.a, via=tma, edge=0)", "pass"
     found = verify(load_edited("tiles_along_a_curve", edit).trace(), solver="z3", budget=Budget.about(1.0)).verdict
 
     assert isinstance(found, Refuted)
+    assert next(numbers) > 1

@@ -21,7 +21,7 @@ from attrs import define, evolve, field
 
 from argus.core import algebra
 from argus.core.check import claim_views
-from argus.core.index import Index, Symbol
+from argus.core.index import Symbol
 from argus.core.ir import (
     Alloc,
     Assert,
@@ -64,7 +64,6 @@ from argus.core.proof.sync.progress import (
 from argus.core.proof.sync.stages import anchored, may_conflict
 from argus.core.walk import substitute, symbols
 
-_PRIME = "'"
 _OLDEST = 8
 """Number of iterations after which accesses to stages are no longer distinguished."""
 
@@ -85,6 +84,8 @@ class Visibility:
         factory=dict[tuple[str, str, Stmt, "Stmt | None"], Check]
     )
     _steps: dict[Stmt, Step] = field(factory=dict[Stmt, Step], init=False)
+    _past: set[Symbol] = field(factory=set[Symbol], init=False)
+    """Unknown numbers of earlier iterations, of all of them alike: records would have no end if each had its own."""
 
     def walk(self, body: tuple[Stmt, ...], state: State, *, alone: bool) -> State:
         for stmt in body:
@@ -147,11 +148,12 @@ class Visibility:
             for touched, _ in state.records.values()
             for at in touched.access.view.at
             for each in symbols(at)
-            if each.kind == "fresh" and not _is_primed(each)  # of any earlier iteration, of which it is as unknown
+            if each.kind == "fresh" and each not in self._past
         }
-        past = {each: _primed(each) for each in unknown}
+        past = {each: algebra.sym(_primed(each)) for each in unknown}
+        self._past |= {_primed(each) for each in unknown if each.kind == "fresh"}
         before: Shift = {**past, loop.symbol: algebra.sub(algebra.sym(loop.symbol), loop.step)}
-        long_ago: Shift = {**past, loop.symbol: _primed(loop.symbol)}
+        long_ago: Shift = {**past, loop.symbol: algebra.sym(_primed(loop.symbol))}
         records: dict[Key, tuple[SharedAccess, Progress]] = {}
         for now, progress in state.records.values():
             touched = self._in_the_past(now, before if now.age < _OLDEST else long_ago)
@@ -345,12 +347,8 @@ def _kind(stmt: Stmt, access: Access) -> Kind:
     return access.mode
 
 
-def _primed(symbol: Symbol) -> Index:
-    return algebra.sym(Symbol(f"{symbol.name}{_PRIME}", symbol.kind, symbol.low, symbol.high))
-
-
-def _is_primed(symbol: Symbol) -> bool:
-    return symbol.name.endswith(_PRIME)
+def _primed(symbol: Symbol) -> Symbol:
+    return Symbol(f"{symbol.name}'", symbol.kind, symbol.low, symbol.high)
 
 
 def visibility_obligations(

@@ -23,6 +23,7 @@ from argus.core.proof.outputs.writes import conditional_claim_error, written_onc
 from argus.core.proof.values.held.between import coordinate, over_element
 from argus.core.proof.values.held.cells import Rounding
 from argus.core.proof.values.held.facts import Known
+from argus.core.proof.values.held.in_steps import Shared, common_conditions, over_shared_rows
 from argus.core.proof.values.held.outputs import Held, Stored, interpreted
 from argus.core.proof.values.held.places_of_extrema import as_integers
 from argus.core.proof.values.held.residues import equal_by_residues, equal_by_terms, has_terms
@@ -159,6 +160,8 @@ def _difference_in_floats(
     for case in held.cases:
         value = with_tests_in_floats(case.value, every)
         alike.setdefault(value, []).append(evolve(case, value=value))
+    if _is_shown_by_rows(compared, [each for own in alike.values() for each in own]):
+        return ""
     for value, cases in alike.items():
         if len(cases) > 1 and _is_shown_at_once(compared, value, cases):
             continue
@@ -181,9 +184,24 @@ class _Compared:
 
 def _is_shown_at_once(of: _Compared, value: Expr, cases: Sequence[Stored]) -> bool:
     """Whether several stores of one value are shown without cases: for all elements, or for those of each by terms."""
-    shared = Stored(value, tuple(cond for cond in cases[0].given if all(cond in each.given for each in cases)))
+    shared = Stored(value, common_conditions(cases))
     by_terms = (equal_over_ranges(*_sides(of, case)) for case in cases)
     return equal_over_ranges(*_sides(of, shared)) or all(by_terms) or not _difference(of, shared, cases=False)
+
+
+def _is_shown_by_rows(of: _Compared, cases: Sequence[Stored]) -> bool:
+    """Whether unrolled stores of a tile's rows, of which several hold one value over the row, are shown by these."""
+    formula = _formula(of)
+    if not has_terms(formula) or _where(of) is not algebra.TRUE:
+        return False
+    found = over_shared_rows(cases, of.at)
+    mine = [each.symbol for each in of.at]
+
+    def is_shown(each: Shared) -> bool:
+        known, wanted = Known(of.flow, each.case.given), substitute(formula, each.names)
+        return equal_by_residues(known, each.case.value, wanted, mine, quotients=each.rows, cases=False)
+
+    return bool(found) and all(map(is_shown, found))
 
 
 def _difference_by_element(of: _Compared, case: Stored) -> str:
@@ -206,6 +224,7 @@ def _difference(of: _Compared, case: Stored, *, cases: bool = True) -> str:
         return ""
     if has_terms(formula) and (
         equal_by_residues(known, case.value, formula, mine, cases=False)
+        or equal_by_residues(known, value, wanted, mine, cases=False)
         or equal_by_terms(known, value, wanted, cases=False)
     ):
         return ""

@@ -25,13 +25,24 @@ _MOST_CASES = 32
 """Remainders of all coordinates together."""
 
 
-def equal_by_residues(known: Known, held: Expr, formula: Expr, at: Sequence[Symbol], *, cases: bool = True) -> bool:
+def equal_by_residues(
+    known: Known,
+    held: Expr,
+    formula: Expr,
+    at: Sequence[Symbol],
+    *,
+    quotients: tuple[Symbol, ...] = (),
+    cases: bool = True,
+) -> bool:
     """Whether both are equal for each remainder of the coordinates `at` that some quotient or remainder divides.
 
-    cases: where that does not show at once, also by cases of what is not known.
+    quotients: of coordinates whose remainders are known. cases: where that does not show at once, also by cases of what
+    is not known.
     """
     found = dict(_divided(held, formula, at))
-    return bool(found) and _equal(known, (held, formula), list(found.items()), _MOST_CASES, cases=cases)
+    if not found and not quotients:
+        return False
+    return _equal(known, (held, formula), list(found.items()), _MOST_CASES, quotients, cases=cases)
 
 
 def equal_by_terms(known: Known, held: Expr, formula: Expr, *, cases: bool = True) -> bool:

@@ -28,13 +28,15 @@ from argus.kernels.nests.convolution_costs import Work
 from argus.kernels.nests.direct import direct
 from argus.kernels.nests.direct_tiles import Direct, config_for
 from argus.kernels.nests.made import template
+from argus.kernels.schedules.class_tiles import classes_for
 from argus.kernels.schedules.shifted import Shifted
+from argus.kernels.schedules.shifted_classes import Classes
 from argus.kernels.schedules.shifted_tiles import shifted_for
 from argus.nests.affine import computed
 from argus.nests.convolution_forms import convolution_form
 
 FOLDER = Path(os.environ.get("CONV_FOLDER", "build/conv"))
-KINDS = {"f32": ("f32", 6), "f32 high": ("f32", 3), "bf16": ("bf16", 1), "direct": ("f32", 0)}
+KINDS = {"f32": ("f32", 6), "f32 high": ("f32", 3), "bf16": ("bf16", 1), "direct": ("f32", 0), "classes": ("f32", 3)}
 """The type, and the products of parts; 0: by FMAs. "direct width=16" has this number in its configuration."""
 GUARD = 4096
 """Elements before and after an output that must stay as they are."""
@@ -52,10 +54,14 @@ def changes(kind: str) -> dict[str, Any]:
     return {name: int(number) for name, equals, number in (each.partition("=") for each in kind.split()) if equals}
 
 
-def shifted_config(problem: Problem, kind: str) -> Shifted:
+def shifted_config(problem: Problem, kind: str) -> Shifted | Classes:
     """The configuration on matrix units for this problem."""
     one, other = (number // problem.groups for number in (problem.x[1], problem.outputs))
     count, _, *places = problem.y
+    if kind.startswith("classes"):
+        of_classes = classes_for(problem.conv, problem.x, problem.y, of_kind(kind)[1])
+        assert of_classes is not None
+        return evolve(of_classes, **changes(kind))
     found = shifted_for(problem.conv, one, other, count, places, of_kind(kind)[1])
     return evolve(found, **changes(kind))
 
@@ -77,6 +83,8 @@ def variants(chosen: argparse.Namespace) -> Iterator[tuple[Problem, str]]:
 
 def _has(problem: Problem, kind: str) -> bool:
     """Whether a kind is tried: many channels are for matrix units, and groups for FMAs alone."""
+    if kind.startswith("classes") and classes_for(problem.conv, problem.x, problem.y, of_kind(kind)[1]) is None:
+        return False
     if of_kind(kind)[1]:
         return problem.groups == 1
     taps = math.prod(problem.w[2:])

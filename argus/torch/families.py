@@ -116,9 +116,7 @@ def _as_convolution(form: Canonical) -> FoundConvolution | None:
     conv, *operands = found
     if conv.groups > 1 or any(axis.classes > 1 and axis.dilation > 1 for axis in conv.axes):
         return None  # those are not proved
-    if sums[0] is not nest.body and (
-        conv.classes > 1 or has_own_integers(form) or not _is_of_own_elements(nest, sums[0])
-    ):
+    if sums[0] is not nest.body and (has_own_integers(form) or not _is_of_own_elements(nest, sums[0])):
         return None
     return FoundConvolution(conv, sums[0], [types[each] for each in (*operands, nest.output)])
 
@@ -152,15 +150,18 @@ def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa:
     found = _as_convolution(form)
     if found is None or _is_for_threads(found, sizes):
         return None
-    if not convolution_costs.is_light(form.nests[0].body, found.sums):
-        return None
+    conv, (_, filters, output), plain = found.conv, found.types, _without_work(form, found.sums)
     wanted = products_of_convolutions()
-    if not convolution_costs.is_for_matrix_units(_without_work(form, found.sums), sizes, wanted):
+    if not convolution_costs.is_for_matrix_units(plain, sizes, wanted):
         return None
-    conv, (_, filters, output) = found.conv, found.types
+    products = wanted if filters.dtype == "f32" else 1
+    together = convolution_costs.with_all_classes(plain, sizes, products) if products > 1 else None
+    if not convolution_costs.is_light(form.nests[0].body, found.sums, classes=together is not None):
+        return None
+    if together is not None or (conv.classes > 1 and plain is not form):
+        return together  # where each class has tiles of its own, there is no work on sums
     channels, outputs = _channels(found, sizes)
     count, _, *places = (int(computed(extent, sizes)) for extent in output.shape)
-    products = wanted if filters.dtype == "f32" else 1
     found = (
         shifted_for(conv, channels, outputs, count, places, products, most_rows=rows, most_pixels=pixels)
         for pixels, rows in _TILES
@@ -170,7 +171,8 @@ def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa:
 
 def _of_direct(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa: ANN401 reason: its own type
     found = _as_convolution(form)
-    if found is not None and _is_for_threads(found, sizes):
+    apart = found is not None and found.conv.classes > 1 and found.sums is not form.nests[0].body
+    if found is not None and not apart and _is_for_threads(found, sizes):
         return None
     nest, sums = form.nests[0], terms(*(each.body for each in form.nests))
     if len(form.nests) == len(sums) == 1 and sums[0] is not nest.body:
@@ -209,6 +211,8 @@ def _is_for_threads(found: FoundConvolution, sizes: Mapping[str, int]) -> bool:
 
 def _without_work(form: Canonical, sums: Reduce) -> Canonical:
     """The form of the sums of a convolution alone."""
+    if sums is form.nests[0].body:
+        return form
     used = {form.nests[0].output, *(each.tensor for each in reads(sums))}
     parameters = tuple(each for each in form.parameters if each.type.name in used)
     return evolve(form, nests=(evolve(form.nests[0], body=sums),), parameters=parameters)

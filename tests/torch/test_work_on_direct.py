@@ -87,3 +87,20 @@ def test_a_convolution_for_matrix_units_stays_there(
 
     assert difference < 2e-5
     assert found == kernels
+
+
+@pytest.mark.parametrize(
+    ("work", "kernels"),
+    [(functional.hardswish, ["convolutions"]), (torch.tanh, ["convolutions", "pointwise"])],
+    ids=["little work", "a tanh"],
+)
+def test_all_classes_of_a_transposed_convolution_are_in_a_tile_with_little_work(
+    work: Callable[..., Any], kernels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(convolution_costs, "is_for_matrix_units", lambda *_: True)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    layer = torch.nn.ConvTranspose2d(16, 6, 3, stride=2, padding=1, output_padding=1)
+
+    difference, found = compiled(layer, work, torch.rand(2, 16, 5, 6))
+
+    assert difference < 2e-5
+    assert found == kernels

@@ -25,6 +25,7 @@ from argus.kernels.schedules.shifted import (
     padded_channels,
     sum_shifted,
 )
+from argus.kernels.schedules.shifted_classes import Classes, sum_classes
 from argus.kernels.signatures import of_tensors
 from argus.language import Int, ProgramTemplate, Tensor, bf16, ceil_div, f32, kernel, program, workspace
 from argus.nests.canonical import Canonical
@@ -32,8 +33,11 @@ from argus.nests.convolution import Convolution, nest_of_sizes
 from argus.nests.nest import Nest, Reduce, TensorType
 from argus.nests.rewrite import reads, symbols_of
 
+Config = Shifted | Classes
+"""Of the launch that multiplies."""
 
-def convolution(conv: Convolution, dtype: str, configs: Mapping[str, Shifted]) -> ProgramTemplate:
+
+def convolution(conv: Convolution, dtype: str, configs: Mapping[str, Config]) -> ProgramTemplate:
     """The programs Y = conv(X, F) of tensors of this type, one for each configuration, with the claim of the nest.
 
     X is (N, C, *inputs), F (O, C / groups, *taps) or transposed (C, O / groups, *taps), and Y (N, O, *outputs); outputs
@@ -46,13 +50,13 @@ def convolution_program(
     conv: Convolution,
     nest: Nest,
     types: Sequence[TensorType],
-    configs: Mapping[str, Shifted],
+    configs: Mapping[str, Config],
     name: str = "convolution",
 ) -> ProgramTemplate:
     """The programs of a nest that is this convolution, as `convolution_of` says. types: inputs, filters, output."""
     of_x, of_f, of_y = (Tensor[" ".join(each.extents), TYPES[each.dtype]] for each in types)
 
-    def made(X: Tensor, F: Tensor, Y: Tensor, *, cfg: Shifted) -> None:
+    def made(X: Tensor, F: Tensor, Y: Tensor, *, cfg: Config) -> None:
         _launches(conv, X, F, Y, cfg)
         sizes: dict[str, Any] = {}
         named = {each.name: tensor for each, tensor in zip(types, (X, F, Y), strict=True)}
@@ -79,7 +83,7 @@ class FoundConvolution:
     types: Sequence[TensorType]
 
 
-def convolution_and_work(form: Canonical, found: FoundConvolution, config: Shifted, name: str) -> ProgramTemplate:
+def convolution_and_work(form: Canonical, found: FoundConvolution, config: Config, name: str) -> ProgramTemplate:
     """The program of a nest that computes its elements from those of a convolution with one class and group."""
     products = config.products
 
@@ -91,7 +95,11 @@ def convolution_and_work(form: Canonical, found: FoundConvolution, config: Shift
 
 
 def launches_and_work(
-    found: FoundConvolution, form: Canonical, tensors: Mapping[str, Tensor], _: Mapping[str, Any], cfg: Shifted
+    found: FoundConvolution,
+    form: Canonical,
+    tensors: Mapping[str, Tensor],
+    _: Mapping[str, Any],
+    cfg: Config,
 ) -> None:
     """The launches of the convolution, the last of which computes the nest's elements from its sums."""
     nest, result, specs = form.nests[0], found.types[2].name, specs_of(form)
@@ -100,8 +108,10 @@ def launches_and_work(
     names = (result, *(each for each in specs if each in beside))
 
     def tail(named: Mapping[str, Tensor]) -> NestTail:
-        n, o, *between, last = nest.domain
-        return NestTail(nest.body, found.sums, (o, last), (n, *between), named, sizes_of(form, named), wide=False)
+        n, o, *spaces = nest.domain
+        inner = min(2, len(spaces)) if isinstance(cfg, Classes) else 1
+        axes, around = (o, *spaces[-inner:]), (n, *spaces[:-inner])
+        return NestTail(nest.body, found.sums, axes, around, named, sizes_of(form, named), wide=False)
 
     x, f, y = (tensors[each.name] for each in found.types)
     _launches(found.conv, x, f, y, cfg, _Work(tail, {each: (tensors[each], specs[each]) for each in names}))
@@ -117,7 +127,7 @@ class _Work:
     tensors: Mapping[str, tuple[Tensor, Any]]
 
 
-def _launches(conv: Convolution, X: Tensor, F: Tensor, Y: Tensor, cfg: Shifted, work: _Work | None = None) -> None:
+def _launches(conv: Convolution, X: Tensor, F: Tensor, Y: Tensor, cfg: Config, work: _Work | None = None) -> None:
     """Lay out inputs and filters, multiply, and join classes of outputs."""
     own = X.dtype
     element, many, parts = bf16 if own is f32 else own, conv.groups * conv.classes, range(cfg.parts)
@@ -127,6 +137,8 @@ def _launches(conv: Convolution, X: Tensor, F: Tensor, Y: Tensor, cfg: Shifted, 
     channels = X.shape[1] if conv.groups == 1 else first // conv.groups if conv.transposed else second
     outputs = O if conv.groups == 1 else second if conv.transposed else O // conv.groups
     windows = [ceil_div(y, axis.classes) for axis, y in zip(conv.axes, extents, strict=True)]
+    if isinstance(cfg, Classes) and len(windows) > 1:
+        windows[-2] = cfg.rows * ceil_div(windows[-2], cfg.rows)
     rows = [q + axis.reach for axis, q in zip(conv.axes, windows, strict=True)]
     D = padded_channels(channels)
     p = {f"P{j}": workspace(element, (N * conv.phases * conv.groups, *rows, D)) for j in parts}
@@ -138,9 +150,12 @@ def _launches(conv: Convolution, X: Tensor, F: Tensor, Y: Tensor, cfg: Shifted, 
     def filters(F: Tensor, *q: Tensor, cfg: Laying, outputs: Int) -> None:
         lay_out_filters(conv, F, q, outputs, cfg)
 
-    def multiply(*tensors: Tensor, cfg: Shifted) -> None:
-        *operands, result = tensors
-        sum_shifted(conv, operands[: cfg.parts], operands[cfg.parts :], result, cfg)
+    sums: Any = sum_classes if isinstance(cfg, Classes) else sum_shifted
+
+    def multiply(*tensors: Tensor, cfg: Any) -> None:  # noqa: ANN401 reason: either configuration
+        operands, results = tensors[: 2 * cfg.parts], tensors[2 * cfg.parts :]
+        tail = None if work is None else work.tail(dict(zip(work.tensors, results, strict=True)))
+        sums(conv, operands[: cfg.parts], operands[cfg.parts :], results[0], cfg, tail)
 
     def interleave(R: Tensor, Y: Tensor, *, cfg: Laying) -> None:
         give_back(conv, R, Y, cfg)
@@ -154,21 +169,15 @@ def _launches(conv: Convolution, X: Tensor, F: Tensor, Y: Tensor, cfg: Shifted, 
     lay_filters = kernel(of_tensors(filters, of_f | of_q, Laying, "outputs"))
     lay_inputs(X, *p.values(), cfg=Laying(cfg), channels=channels)
     lay_filters(F, *q.values(), cfg=Laying(cfg), outputs=outputs)
-    if work is not None:
-        assert many == 1
-
-        def multiply_and_work(*tensors: Tensor, cfg: Shifted) -> None:
-            operands, own = tensors[: 2 * cfg.parts], tensors[2 * cfg.parts :]
-            tail = work.tail(dict(zip(work.tensors, own, strict=True)))
-            sum_shifted(conv, operands[: cfg.parts], operands[cfg.parts :], own[0], cfg, tail)
-
-        given = {name: spec for name, (_, spec) in work.tensors.items()}
-        launch = kernel(of_tensors(multiply_and_work, of_p | of_q | given, Shifted))
-        launch(*p.values(), *q.values(), *(each for each, _ in work.tensors.values()), cfg=cfg)
-        return
-    if many == 1:
-        kernel(of_tensors(multiply, of_p | of_q | of_r, Shifted))(*p.values(), *q.values(), Y, cfg=cfg)
-        return
-    R = workspace(f32, (N * many, outputs, *windows))
-    kernel(of_tensors(multiply, of_p | of_q | of_r, Shifted))(*p.values(), *q.values(), R, cfg=cfg)
-    kernel(of_tensors(interleave, of_r | of_y, Laying))(R, Y, cfg=Laying(cfg))
+    given: dict[str, Any] = {name: spec for name, (_, spec) in work.tensors.items()} if work else {}
+    results = [each for each, _ in work.tensors.values()] if work else [Y]
+    apart = many > 1 and not isinstance(cfg, Classes)
+    if apart:
+        assert work is None
+        R = workspace(f32, (N * many, outputs, *windows))
+        results = [R]
+    if not given:
+        given = of_y if isinstance(cfg, Classes) else of_r
+    kernel(of_tensors(multiply, of_p | of_q | given, type(cfg)))(*p.values(), *q.values(), *results, cfg=cfg)
+    if apart:
+        kernel(of_tensors(interleave, of_r | of_y, Laying))(*results, Y, cfg=Laying(cfg))

@@ -12,8 +12,10 @@ from math import prod
 from attrs import frozen
 
 from argus.kernels.nests.direct_tiles import Direct, config_for, direct_for
+from argus.kernels.schedules.class_tiles import TILES, classes_for, work_of
 from argus.kernels.schedules.parts import PAIRS
-from argus.kernels.schedules.shifted import CHUNK
+from argus.kernels.schedules.shifted import CHUNK, Shifted
+from argus.kernels.schedules.shifted_classes import Classes
 from argus.kernels.schedules.shifted_tiles import shifted_for
 from argus.nests.affine import computed
 from argus.nests.canonical import Canonical
@@ -28,10 +30,14 @@ ON_MATRIX_UNITS = (1195.0, 376.0, 279.0, 61.0)
 """Milliseconds of an H200: of 10^15 operations, 10^12 bytes laid out, 10^12 bytes stored, and 10^6 tiles."""
 BY_FMAS = (26000.0, 400.0)
 """The same, of 10^15 operations and 10^12 bytes stored."""
+BY_CLASSES = (*TILES, 913.0)
+"""The same, of what tiles do, and 10^12 bytes laid out."""
 MOST_WORK = 28
 """Instructions for each sum up to which work on it takes less before it is stored than in a launch of its own, which
 waits for memory: a multiprocessor's matrix units wait meanwhile.
 """
+MOST_WORK_OF_CLASSES = 16
+"""The same of tiles with all classes, which store four times as much: up to 11 it took less, a tanh 2 ms more."""
 
 
 @frozen
@@ -65,6 +71,14 @@ class Work:
         read = 4 * prod(self.inputs) * conv.axes[-1].phases  # each phase reads all sectors
         return 1e-15 * operations, 1e-12 * (written + read), 1e-12 * stored, 1e-6 * tiles
 
+    def by_classes(self, cfg: Classes) -> tuple[float, ...]:
+        """What products of shifted rows do, all classes in a tile, as in `BY_CLASSES`."""
+        conv, (n, channels) = self.conv, self.inputs[:2]
+        laid = CHUNK * -(-channels // CHUNK)
+        places = prod(window + axis.reach for window, axis in zip(self.windows, conv.axes, strict=True))
+        moved = 2 * cfg.parts * n * places * laid + 4 * prod(self.inputs)
+        return *work_of(conv, cfg, laid, self.outputs), 1e-12 * moved
+
     def by_fmas(self, cfg: Direct) -> tuple[float, ...]:
         """What FMAs do, as in `BY_FMAS`."""
         outputs, high, wide = cfg.sums().tile
@@ -79,6 +93,20 @@ class Work:
         sums = self.outputs[0] * prod(outer) * classes * places * outputs * -(-self.outputs[1] // outputs)
         return 2e-15 * sums * taps * self.inputs[1], 4e-12 * prod(self.outputs)
 
+    def milliseconds(self, cfg: Shifted | Classes | Direct, products: int = SIX) -> float:
+        """The modelled time."""
+        match cfg:
+            case Direct():
+                return _time(self.by_fmas(cfg), BY_FMAS)
+            case Classes():
+                return _time(self.by_classes(cfg), BY_CLASSES)
+            case _:
+                return _time(self.on_matrix_units(products), ON_MATRIX_UNITS)
+
+    def classes(self, products: int) -> Classes | None:
+        """The configuration with all classes in a tile."""
+        return classes_for(self.conv, self.inputs, self.outputs, products)
+
 
 def milliseconds(conv: Convolution, inputs: tuple[int, ...], outputs: tuple[int, ...], products: int = SIX) -> float:
     """The modelled time of the faster template. inputs, outputs: (n, c, *extents) and (n, o, *places), of one group.
@@ -87,7 +115,8 @@ def milliseconds(conv: Convolution, inputs: tuple[int, ...], outputs: tuple[int,
     """
     work = Work(conv, inputs, outputs)
     tiles = direct_for(ConvolutionForm(conv, "x", "f"), inputs[1], outputs[1], list(outputs[2:]))
-    return min(_time(work.on_matrix_units(products), ON_MATRIX_UNITS), _time(work.by_fmas(tiles), BY_FMAS))
+    configs = (Shifted(), tiles, work.classes(products))
+    return min(work.milliseconds(cfg, products) for cfg in configs if cfg is not None)
 
 
 def is_for_matrix_units(form: Canonical, sizes: Mapping[str, int], products: int = SIX) -> bool:
@@ -95,24 +124,53 @@ def is_for_matrix_units(form: Canonical, sizes: Mapping[str, int], products: int
 
     products: of parts.
     """
-    types, config = {each.type.name: each.type for each in form.parameters}, config_for(form, sizes)
-    found = convolution_form(form.nests[0], types)
-    if config is None or found is None:
+    found, config = _work(form, sizes), config_for(form, sizes)
+    if found is None or config is None:
         return True
-    conv, images = found.conv, int(computed(types[found.x].shape[0], sizes))
-    if found.grouped or images == 1 or any(axis.classes > 1 and axis.dilation > 1 for axis in conv.axes):
+    work, grouped = found
+    if grouped or work.inputs[0] == 1:
         return False  # those are not proved on matrix units, or no faster
+    by_fmas, classes = work.milliseconds(config), work.classes(products)
+    together = classes is not None and work.milliseconds(classes) < by_fmas
+    return together or (_is_proved_apart(work.conv) and work.milliseconds(Shifted(), products) < by_fmas)
+
+
+def with_all_classes(form: Canonical, sizes: Mapping[str, int], products: int) -> Classes | None:
+    """The configuration with all classes in a tile, where that is faster than a tile for each of them."""
+    found = _work(form, sizes)
+    if found is None or found[1]:
+        return None
+    work, _ = found
+    classes = work.classes(products)
+    if classes is None or not _is_proved_apart(work.conv):
+        return classes
+    return classes if work.milliseconds(classes) < work.milliseconds(Shifted(), products) else None
+
+
+def _work(form: Canonical, sizes: Mapping[str, int]) -> tuple[Work, bool] | None:
+    """The convolution that a form is, at these sizes, and whether it has groups."""
+    types = {each.type.name: each.type for each in form.parameters}
+    found = convolution_form(form.nests[0], types)
+    if found is None:
+        return None
     inputs, outputs = (
         tuple(int(computed(extent, sizes)) for extent in extents)
         for extents in (types[found.x].shape, [axis.extent for axis in form.nests[0].domain])
     )
-    work = Work(conv, inputs, outputs)
-    return _time(work.on_matrix_units(products), ON_MATRIX_UNITS) < _time(work.by_fmas(config), BY_FMAS)
+    return Work(found.conv, inputs, outputs if found.batched else (1, *outputs)), found.grouped
 
 
-def is_light(body: Expr, sums: Reduce) -> bool:
-    """Whether what is computed of sums on matrix units is so little that they are worked on before they are stored."""
-    return instructions(body, sums) <= MOST_WORK
+def _is_proved_apart(conv: Convolution) -> bool:
+    """Whether a tile for each class is proved."""
+    return not any(axis.classes > 1 and axis.dilation > 1 for axis in conv.axes)
+
+
+def is_light(body: Expr, sums: Reduce, *, classes: bool = False) -> bool:
+    """Whether what is computed of sums on matrix units is so little that they are worked on before they are stored.
+
+    classes: of all of them in a tile.
+    """
+    return instructions(body, sums) <= (MOST_WORK_OF_CLASSES if classes else MOST_WORK)
 
 
 def _time(work: tuple[float, ...], costs: tuple[float, ...]) -> float:

@@ -131,7 +131,7 @@ def lay_out_inputs(conv: Convolution, X: Tensor, parts: Sequence[Tensor], channe
     z counts inputs, phases and groups. channels: of a group.
     """
     groups, P = conv.groups, parts[0]
-    _assume_addressable(X, P)
+    assume_addressable(X, P)
     assume(P.shape[-1] % CHUNK == 0)
     by = cfg.by
     tile = by.tile
@@ -140,7 +140,7 @@ def lay_out_inputs(conv: Convolution, X: Tensor, parts: Sequence[Tensor], channe
     whole = len(spaces) - inner
     *tiles, across = (ceil_div(extent, each) for extent, each in zip(spaces[whole:], tile, strict=False))
     counts = across, ceil_div(laid, tile[-1]), *spaces[:whole], *tiles, P.shape[0]
-    _assume_counted(counts)
+    assume_counted(counts)
     for w, k, *rows, z in persistent(counts, order=by_columns, blocks=cfg.of.blocks):
         n, *of_phase, group = unflatten(z, (1, *(axis.phases for axis in conv.axes), groups))
         outer, numbers = rows[:whole], (*rows[whole:], w, k)
@@ -162,14 +162,14 @@ def lay_out_filters(conv: Convolution, F: Tensor, parts: Sequence[Tensor], outpu
     outputs: channels of a group's outputs.
     """
     groups, Q = conv.groups, parts[0]
-    _assume_addressable(F, Q)
+    assume_addressable(F, Q)
     by = spread(_SQUARE, threads=cfg.threads, vector=1)
     _, rows, across = Q.shape
     counts = ceil_div(across, _SQUARE[1]), ceil_div(rows, _SQUARE[0]), Q.shape[0]
-    _assume_counted(counts)
+    assume_counted(counts)
     for k, m, z in persistent(counts, order=by_columns, blocks=cfg.of.blocks):
         windows, classes = (tuple(axis.window for axis in conv.axes), tuple(axis.classes for axis in conv.axes))
-        numbers = _digits(z, (*windows, groups, *classes))
+        numbers = digits(z, (*windows, groups, *classes))
         spaces = len(conv.axes)
         window, group, of_class = numbers[:spaces], numbers[spaces], numbers[spaces + 1 :]
         whole = len(F.shape) == spaces + len(("o", "c"))  # or axes of one tap are left out
@@ -192,9 +192,9 @@ _SQUARE = (16, 16)
 """The tiles of filters that are laid out."""
 
 
-def _digits(number: Int, extents: Sequence[int]) -> tuple[Int, ...]:
+def digits(number: Int, extents: Sequence[int]) -> tuple[Int, ...]:
     """The coordinates of the element with this row-major number, 0 along axes of one element."""
-    found = iter(unflatten(number, tuple(each for each in extents if each > 1)) if max(extents) > 1 else ())
+    found = iter(unflatten(number, tuple(each for each in extents if each > 1)) if max(extents, default=1) > 1 else ())
     return tuple(next(found) if each > 1 else 0 * number for each in extents)
 
 
@@ -218,7 +218,7 @@ def sum_shifted(
     """
     parts, per_wg, P, Q = cfg.parts, cfg.width, p[0], q[0]
     *others, across = Y.shape[2:]
-    _assume_addressable(P, Q, Y)
+    assume_addressable(P, Q, Y)
     assume(P.shape[-1] >= 1, P.shape[-1] % CHUNK == 0)
     for axis, extent, made in zip(conv.axes, Y.shape[2:], P.shape[1:-1], strict=True):
         assume(extent >= 1, extent + axis.reach <= made)
@@ -226,7 +226,7 @@ def sum_shifted(
         assume(others[-1] % cfg.rows == 0)
         others = [*others[:-1], others[-1] // cfg.rows]
     counts = ceil_div(Q.shape[1], cfg.channels), ceil_div(across, cfg.across), *others, Y.shape[0]
-    _assume_counted(counts)
+    assume_counted(counts)
     mm = wgmma(P.dtype, n=per_wg // 2 if parts > 1 and per_wg > APART else per_wg)
     held = {f"q{i}": shared(P.dtype, (cfg.channels, cfg.bk), swizzle=2 * cfg.bk) for i in range(parts)}
     held |= {f"p{i}": shared(P.dtype, (cfg.pixels, cfg.bk), swizzle=2 * cfg.bk) for i in range(parts)}
@@ -323,12 +323,12 @@ def _store(
         held = load(box, by)
         found = held if tail is None else apply(tail, held, at, (z, *own))
         into = _rows_of(Y, z, own).tile((HEIGHT, wide), at)
-        copy(found.to(Y.dtype), into, via=_single_store(Y.dtype), edge=0)
+        copy(found.to(Y.dtype), into, via=single_store(Y.dtype), edge=0)
 
 
 def _sources(conv: Convolution, tap: Int, z: Int, rows: Sequence[Int]) -> tuple[Int, tuple[Int, ...], Int]:
     """The matrix of filters of a tap, the matrix of inputs of a row of outputs, and its first row for output 0."""
-    window = _digits(tap, tuple(axis.window for axis in conv.axes))
+    window = digits(tap, tuple(axis.window for axis in conv.axes))
     moved = [axis.moved(t) for axis, t in zip(conv.axes, window, strict=True)]
     phase: Any = 0
     for axis, m in zip(conv.axes, moved, strict=True):
@@ -347,11 +347,11 @@ def _rows_of(Y: Tensor, z: Int, rows: Sequence[Int]) -> Tensor:
 
 def give_back(conv: Convolution, R: Tensor, Y: Tensor, cfg: Laying) -> None:
     """Y[n, o, *y] = R[z, o, *q] of the class of y, z counting inputs, groups and classes."""
-    _assume_addressable(R, Y)
+    assume_addressable(R, Y)
     *others, across = Y.shape[2:]
     wide = cfg.threads
     counts = ceil_div(across, wide), *others, Y.shape[1], Y.shape[0]
-    _assume_counted(counts)
+    assume_counted(counts)
     own = R.shape[1]
     by = spread((wide,), threads=cfg.threads, vector=1)
     for w, *rows, o, n in persistent(counts, order=by_columns, blocks=cfg.of.blocks):
@@ -366,7 +366,7 @@ def give_back(conv: Convolution, R: Tensor, Y: Tensor, cfg: Laying) -> None:
 
         given = R.gather((across,), place, outside=0)
         held = load(given.tile((wide,), (w,)), by, via=ld_global_b32, edge=0)
-        copy(held.to(Y.dtype), Y[(n, o, *rows)].tile((wide,), (w,)), via=_single_store(Y.dtype), edge=0)
+        copy(held.to(Y.dtype), Y[(n, o, *rows)].tile((wide,), (w,)), via=single_store(Y.dtype), edge=0)
 
 
 def _split(x: Fragment, dtype: DType, parts: int) -> Iterable[Fragment]:
@@ -377,16 +377,16 @@ def _single_load(dtype: DType) -> Any:  # noqa: ANN401 reason: an instruction
     return ld_global_b32 if dtype.bits == 32 else ld_global_b16
 
 
-def _single_store(dtype: DType) -> Any:  # noqa: ANN401 reason: an instruction
+def single_store(dtype: DType) -> Any:  # noqa: ANN401 reason: an instruction
     return tuple(each for each in global_store if each.vector_bits == dtype.bits)
 
 
-def _assume_addressable(*tensors: Tensor) -> None:
+def assume_addressable(*tensors: Tensor) -> None:
     for each in tensors:
         first, *others = each.shape
         assume(*(size < _MOST for size in each.shape if not isinstance(size, int)))
         assume(reduce(mul, others, first) < _LARGEST)
 
 
-def _assume_counted(counts: Sequence[Int]) -> None:
+def assume_counted(counts: Sequence[Int]) -> None:
     assume(reduce(mul, counts) < 1 << 30, *(count >= 1 for count in counts))

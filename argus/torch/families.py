@@ -154,10 +154,10 @@ def _of_convolutions(form: Canonical, sizes: Mapping[str, int]) -> Any:  # noqa:
     wanted = products_of_convolutions()
     if not convolution_costs.is_for_matrix_units(plain, sizes, wanted):
         return None
+    if not convolution_costs.is_light(form.nests[0].body, found.sums):
+        return None
     products = wanted if filters.dtype == "f32" else 1
     together = convolution_costs.with_all_classes(plain, sizes, products) if products > 1 else None
-    if not convolution_costs.is_light(form.nests[0].body, found.sums, classes=together is not None):
-        return None
     if together is not None or (conv.classes > 1 and plain is not form):
         return together  # where each class has tiles of its own, there is no work on sums
     channels, outputs = _channels(found, sizes)

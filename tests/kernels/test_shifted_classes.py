@@ -10,7 +10,6 @@ from attrs import evolve
 
 from argus.core.query import Budget
 from argus.core.verdict import Proved
-from argus.kernels.nests import contraction
 from argus.kernels.nests.contraction import convolution
 from argus.kernels.schedules import shifted_classes
 from argus.kernels.schedules.class_tiles import classes_for
@@ -37,6 +36,7 @@ CASES = {
     "steps of rows": of((3, 2, 1), (3, 1, 1)),
     "classes without taps": of((1, 2, 0), (2, 2, 1)),
     "four classes of a row": of((1, 1, 0), (5, 4, 1)),
+    "steps around": of((2, 2, 0), (1, 1, 0), (2, 2, 0)),
     "three axes": of((3, 2, 1), (3, 2, 1), (3, 2, 0)),
     "three axes, four taps": of((4, 2, 1), (4, 2, 1), (4, 2, 1)),
 }
@@ -111,10 +111,10 @@ EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
         shifted_classes,
         ("r * wide // once + j)", "r * wide // once + j - j % 2)"),
     ),
-    "classes that lack the tap": (
+    "classes in another order": (
         "two axes",
         shifted_classes,
-        ("axis.shift(r, a) == t - axis.lead", "axis.shift(r, a) != t - axis.lead"),
+        ("accs[each] for each in classes", "accs[each] for each in reversed(classes)"),
     ),
     "the first class alone": (
         "two axes",
@@ -126,16 +126,11 @@ EDITS: dict[str, tuple[str, ModuleType, Edit]] = {
         shifted_classes,
         ("if waited < number <= last else 0", "if waited < number else 0"),
     ),
-    "released too early": ("two axes", shifted_classes, ("if waited == last:", "if number == last:")),
-    "the class of another image's row": (
-        "three axes",
+    "released too early": ("two axes", shifted_classes, ("if waited == last:", "if waited == max(last - 1, 0):")),
+    "filters of the row after": (
+        "steps around",
         shifted_classes,
         ("first * axis.classes + y %", "first * axis.classes + (y + 1) %"),
-    ),
-    "rows that are not laid out": (
-        "two axes",
-        contraction,
-        ("cfg.rows * ceil_div(windows[-2], cfg.rows)", "windows[-2]"),
     ),
 }
 

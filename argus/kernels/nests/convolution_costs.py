@@ -36,8 +36,6 @@ MOST_WORK = 28
 """Instructions for each sum up to which work on it takes less before it is stored than in a launch of its own, which
 waits for memory: a multiprocessor's matrix units wait meanwhile.
 """
-MOST_WORK_OF_CLASSES = 16
-"""The same of tiles with all classes, which store four times as much: up to 11 it took less, a tanh 2 ms more."""
 
 
 @frozen
@@ -165,12 +163,9 @@ def _is_proved_apart(conv: Convolution) -> bool:
     return not any(axis.classes > 1 and axis.dilation > 1 for axis in conv.axes)
 
 
-def is_light(body: Expr, sums: Reduce, *, classes: bool = False) -> bool:
-    """Whether what is computed of sums on matrix units is so little that they are worked on before they are stored.
-
-    classes: of all of them in a tile.
-    """
-    return instructions(body, sums) <= (MOST_WORK_OF_CLASSES if classes else MOST_WORK)
+def is_light(body: Expr, sums: Reduce) -> bool:
+    """Whether what is computed of sums on matrix units is so little that they are worked on before they are stored."""
+    return instructions(body, sums) <= MOST_WORK
 
 
 def _time(work: tuple[float, ...], costs: tuple[float, ...]) -> float:

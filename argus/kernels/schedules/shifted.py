@@ -17,6 +17,7 @@ from typing import Any
 from attrs import frozen
 
 from argus.kernels.schedules.epilogues import Tail, apply
+from argus.kernels.schedules.laid import Laid
 from argus.kernels.schedules.parts import PAIRS, count_parts, parts_of
 from argus.language import (
     TV,
@@ -106,7 +107,7 @@ class Shifted:
 class Laying:
     """A launch that lays out operands, or results."""
 
-    of: Shifted
+    of: Laid
     target = sm_90a
     threads = 256
 

@@ -237,7 +237,7 @@ class _Sums:
         self,
         slot: Any,  # noqa: ANN401 reason: a slot of a ring
         tile: Sequence[Int],
-        taps: Sequence[Int],
+        taps: Sequence[IntLike],
         k: Int,
         classes: Sequence[Class],
     ) -> None:
@@ -254,7 +254,7 @@ class _Sums:
                 source = each[number].tile((HEIGHT, self.cfg.bk), (o, k))
                 copy(source, getattr(slot, f"q{j}_{c}"), via=tma, edge=0)
 
-    def load_inputs(self, slot: Any, tile: Sequence[Int], taps: Sequence[Int], k: Int) -> None:  # noqa: ANN401 reason: a slot of a ring
+    def load_inputs(self, slot: Any, tile: Sequence[Int], taps: Sequence[IntLike], k: Int) -> None:  # noqa: ANN401 reason: a slot of a ring
         """Load the inputs of the tile's windows at a place."""
         (_, w, d, *rows, n), cfg, inner = tile, self.cfg, self.inner
         *around, t, u = taps
@@ -274,6 +274,7 @@ class _Sums:
         high = max(1, cfg.rows // 2)  # rows of a warpgroup
         wide = WINDOWS // high
         by, into = spread((HEIGHT, WIDTH), threads=128, vector=1), self.Y[(n, slice(None), *rows)]
+        tail = None if self.work is None else self.work((n, *rows))
         sync()  # the last tile's last part has been read
         for number, (r, a, j) in enumerate(product(range(high), range(steps), range(wide // once))):
             box = boxes[wg, number % 2]
@@ -285,7 +286,7 @@ class _Sums:
             if not self.flat:
                 held = held.gather(_with_row(by), lambda o, _, w: (o, w))
             at = (o, column) if self.flat else (o, row, column)
-            found = held if self.work is None else self.work((n, *rows))(held, at)()
+            found = held if tail is None else tail(held, at)()
             copy(found.to(self.Y.dtype), into.tile(found.shape, at), via=single_store(self.Y.dtype), edge=0)
 
 

@@ -165,7 +165,9 @@ def _with_multiples(root: NodeT, tile: Sym, factor: int, moved: Index) -> NodeT:
     def visit(node: Node, parts: Sequence[Node]) -> Node:
         if isinstance(node, Sum):
             return linear(node, done)
-        if isinstance(node, Cmp) and tile in {atom for each in node.operands for atom, _ in linear_terms(each)[0]}:
+        if isinstance(node, Cmp) and tile in {
+            atom for each in (node.left, node.right) for atom, _ in linear_terms(each)[0]
+        }:
             left, right = (linear(each, done, factor) for each in (node.left, node.right))
             # Both are multiples, so that one is at most the other even if it is larger by less than the factor.
             return rebuild(node, [left, algebra.add(right, factor - 1) if node.op == "<=" else right])

@@ -306,27 +306,40 @@ def fit(chosen: argparse.Namespace) -> int:
     numpy: Any = import_module("numpy")
     rows = [row for path in chosen.out.rglob("conv_h200.json") for row in json.loads(path.read_text("utf-8"))]
     known = {problem.name: problem for problem in PROBLEMS}
-    for kind in ("f32", "direct"):
+    for kind in ("f32", "direct", "classes"):
         times = {
-            row["problem"]: row["milliseconds"]
+            (row["problem"], row["name"]): row["milliseconds"]
             for row in rows
-            if row.get("name") == kind and row["regime"] == "sustained" and known[row["problem"]].groups == 1
+            if row["regime"] == "sustained" and _is_fitted(known[row["problem"]], kind, row.get("name", ""))
         }
         if not times:
             continue
-        amounts = numpy.array([_amounts(known[name], kind) for name in times])
+        amounts = numpy.array([_amounts(known[problem], name) for problem, name in times])
         taken = numpy.array(list(times.values()))
         found = numpy.linalg.lstsq(amounts / taken[:, None], numpy.ones(len(taken)), rcond=None)[0]
         print(kind, "costs", ", ".join(f"{each:.0f}" for each in found))
-        for name, estimate in zip(times, amounts @ found, strict=True):
-            print(f"  {name}: measured {times[name]:.2f} ms, estimated {estimate:.2f}, {estimate / times[name]:.2f}")
+        for (problem, name), estimate in zip(times, amounts @ found, strict=True):
+            measured = times[problem, name]
+            print(
+                f"  {problem} {name}: measured {measured:.2f} ms, estimated {estimate:.2f}, {estimate / measured:.2f}"
+            )
     return 0
+
+
+def _is_fitted(problem: Problem, kind: str, name: str) -> bool:
+    """Whether a time is of the kind: of one configuration, or any with all classes in a tile."""
+    own = name == kind or (kind == name.split(maxsplit=1)[0] == "classes")
+    return own and problem.groups == 1 and _has(problem, kind)
 
 
 def _amounts(problem: Problem, kind: str) -> tuple[float, ...]:
     work = Work(problem.conv, problem.x, problem.y)
     if kind == "f32":
         return work.on_matrix_units()
+    if kind.startswith("classes"):
+        of_classes = shifted_config(problem, kind)
+        assert isinstance(of_classes, Classes)
+        return work.by_classes(of_classes)
     form, sizes = problem.form
     config = config_for(form, sizes)
     assert isinstance(config, Direct)

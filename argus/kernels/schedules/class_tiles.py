@@ -13,7 +13,7 @@ from argus.nests.convolution import Convolution
 TILES = (1631.0, 265.0, 404.0)
 """Milliseconds of an H200: of 10^15 operations, 10^9 boxes of inputs, and 10^12 bytes that whole tiles would store.
 
-By least squares of relative errors over 37 variants of 14 convolutions (`benchmarks/conv_h200.py`): 0.7 to 1.25.
+By least squares of relative errors over 37 variants of 14 convolutions (`benchmarks/conv_h200.py fit`): 0.7 to 1.25.
 """
 _SEVERAL = 2
 """Classes of a place of the window, on average, from which on room for the products of two took up to 15 % less time;

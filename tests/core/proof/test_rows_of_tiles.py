@@ -91,6 +91,17 @@ def test_a_case_alone_stays_as_it_is() -> None:
     assert over_shared_rows([stored(1, 0, 0, 9)], [Y, X]) == []
 
 
+def test_a_number_that_may_be_negative_is_no_tile_s() -> None:
+    """The row that it gave would be one, too, and what is proved is proved of rows from 0 on."""
+    loop = algebra.sym(Symbol("i", "loop"))
+    at = algebra.mul(loop, ROWS)
+    case = Stored(element("X", at, X), (algebra.eq(algebra.mul(loop, STEP * ROWS), Y),))
+
+    (found,) = over_shared_rows([case, case], [Y, X])
+
+    assert found.case == case
+
+
 def test_what_holds_in_all_cases_is_the_weakest_bound() -> None:
     one, two = (Stored(expr(0), (algebra.le(n, X), algebra.le(X, n + 9), algebra.eq(Y, n))) for n in (3, 5))
 

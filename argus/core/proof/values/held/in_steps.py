@@ -118,8 +118,13 @@ def _rows(given: Sequence[Cond], at: Sequence[Sym]) -> Iterator[tuple[Sym, Sym, 
             tiles = [(atom, factor) for atom, factor in terms if atom not in at and factor > 1]
             if len(terms) == 2 and mine and tiles and constant >= 0:
                 (y,), ((tile, factor),) = mine, tiles
-                if isinstance(y, Sym) and isinstance(tile, Sym) and tile.symbol.kind in ("block", "loop"):
+                if isinstance(y, Sym) and isinstance(tile, Sym) and _counts(tile.symbol):
                     yield y, tile, factor, constant
+
+
+def _counts(symbol: Symbol) -> bool:
+    """Whether it is the number of a block or an iteration, from 0 on or later: a row is then no less."""
+    return symbol.kind in ("block", "loop") and symbol.low is not None and symbol.low >= 0
 
 
 def _places(value: Expr) -> list[Node]:

@@ -39,8 +39,9 @@ class Shared:
 def over_shared_rows(cases: Sequence[Stored], at: Sequence[Sym]) -> list[Shared]:
     """The cases, one for all that store the same where a row's number replaces its tile's; none if none are fewer."""
     found: dict[tuple[Expr, Sym | None, tuple[tuple[Symbol, Index], ...]], list[_OverRow]] = {}
+    multiples = _multiples(cases, at)
     for case in cases:
-        own = _over_row(case, at)
+        own = _over_row(case, at, multiples)
         found.setdefault((own.case.value, own.row, tuple(own.names.items())), []).append(own)
     if len(found) == len(cases):
         return []
@@ -83,10 +84,20 @@ def _bound(cond: Cond) -> tuple[tuple[tuple[Index, int], ...], int] | None:
     return linear_terms(algebra.sub(cond.right, cond.left))
 
 
-def _over_row(case: Stored, at: Sequence[Sym]) -> _OverRow:
+def _multiples(cases: Sequence[Stored], at: Sequence[Sym]) -> Mapping[tuple[Sym, Sym, int], int]:
+    """Of coordinates y = F t + k, by (y, t, F): the largest factor of F by which all values have t multiplied."""
+    found: dict[tuple[Sym, Sym, int], int] = {}
+    for case in cases:
+        for y, tile, factor, _ in _rows(case.given, at):
+            known = found.get((y, tile, factor), factor)
+            found[y, tile, factor] = gcd(known, *_factors(_places(case.value), tile))
+    return found
+
+
+def _over_row(case: Stored, at: Sequence[Sym], multiples: Mapping[tuple[Sym, Sym, int], int]) -> _OverRow:
     """The case over the row that it stores, or as it is."""
     for y, tile, factor, first in _rows(case.given, at):
-        own = gcd(factor, *_factors(_places(case.value), tile))
+        own = multiples[y, tile, factor]
         if own in (1, factor):
             continue
         step = factor // own

@@ -68,6 +68,9 @@ def test_rows_of_a_tile_that_read_alike_are_one_case_of_each_class() -> None:
     assert [each.names for each in found] == [
         {Y.symbol: algebra.add(algebra.mul(ROW, STEP), of_class)} for of_class in range(STEP)
     ]
+    for of_class, each in enumerate(found):  # what is said to hold does so in the first row of the first tile, too
+        here = {ROW.symbol: 0, Y.symbol: of_class, X.symbol: 0, N.symbol: 9}
+        assert all(holds(cond, here) for cond in each.case.given)
 
 
 @pytest.mark.parametrize("last", [1, 6, 7, 8, 9, 10, 11, 30])

@@ -152,7 +152,7 @@ def _launches(conv: Convolution, X: Tensor, F: Tensor, Y: Tensor, cfg: Config, w
 
     sums: Any = sum_classes if isinstance(cfg, Classes) else sum_shifted
 
-    def multiply(*tensors: Tensor, cfg: Any) -> None:  # noqa: ANN401 reason: either configuration
+    def multiply(*tensors: Tensor, cfg: Config) -> None:
         operands, results = tensors[: 2 * cfg.parts], tensors[2 * cfg.parts :]
         tail = None if work is None else work.tail(dict(zip(work.tensors, results, strict=True)))
         sums(conv, operands[: cfg.parts], operands[cfg.parts :], results[0], cfg, tail)

@@ -8,6 +8,7 @@ from math import prod
 from argus.kernels.schedules.parts import PAIRS
 from argus.kernels.schedules.shifted import CHUNK, HEIGHT
 from argus.kernels.schedules.shifted_classes import WIDTH, WINDOWS, Classes, inner_axes
+from argus.kernels.schedules.shifted_tiles import STAGES
 from argus.nests.convolution import Convolution
 
 TILES = (1631.0, 265.0, 404.0)
@@ -23,8 +24,6 @@ _MOST_TAPS = 64
 """Of a filter: sums of 125 are not proved."""
 _MOST_CLASSES = 4
 """Of a tile, for whose sums a thread has registers."""
-_SHARED = 193 << 10
-"""Bytes of shared memory of a block for stages: boxes for stores take 32 KiB, and barriers and alignment at most 2."""
 _STEPS = ((32, 2), (32, 1), (16, 2), (16, 1))
 """Channels of a stage, and stages, in the order in which they are preferred."""
 
@@ -33,7 +32,6 @@ def classes_for(conv: Convolution, inputs: Sequence[int], outputs: Sequence[int]
     """The configuration for inputs (n, c, *extents) and outputs (n, o, *places); None where there is none.
 
     The last two axes together have two to four classes, and a part that is stored has whole windows.
-
     products: of parts.
     """
     _, inner = inner_axes(conv)
@@ -62,7 +60,7 @@ def _that_fits(conv: Convolution, laid: int, rows: int, products: int) -> Classe
     sums = 2 if sum(map(len, inner.taps.values())) >= _SEVERAL * len(inner.taps) else 1
     for bk, stages in _STEPS:
         cfg = Classes(rows, bk, stages, products, run, sums=sums)
-        if (bk < 2 * laid or bk == _STEPS[-1][0]) and _bytes(conv, cfg) <= _SHARED:
+        if (bk < 2 * laid or bk == _STEPS[-1][0]) and _bytes(conv, cfg) <= STAGES:
             return cfg
     return None
 

@@ -292,10 +292,10 @@ class _Sums:
 
 def _side_by_side(accs: Mapping[Class, Fragment], row: int, side: int, number: int) -> Fragment:
     """A part of the sums of classes of one row: columns are outputs along the last axis."""
-    once = WIDTH // side
-    lanes = Layout((4, 8, 4), (2 * side * HEIGHT, 1, 16))  # those of an accumulator, whose columns are `side` apart
-    values = Layout((side, 2, 2, once // 8), (HEIGHT, side * HEIGHT, 8, 8 * side * HEIGHT))
-    by = TV(lanes, values, (HEIGHT, WIDTH))
+    once, by = (
+        WIDTH // side,
+        _of_columns_apart(accs[next(iter(accs))].tile((HEIGHT, WIDTH // side), (0, number)).layout, side),
+    )
     found = zeros(f32, by)  # of classes that no tap reaches
     for b in range(side):
         acc = accs.get((row, b))
@@ -308,6 +308,17 @@ def _side_by_side(accs: Mapping[Class, Fragment], row: int, side: int, number: i
         _, w = apart.index
         found = where(eq(w % side, b), apart, found)
     return found
+
+
+def _of_columns_apart(sums: TV, side: int) -> TV:
+    """The layout of sums whose columns are `side` apart, and those between, which the same thread holds."""
+
+    def apart(of: Layout, *first: tuple[int, int]) -> Layout:
+        modes = *first, *((n, side * stride if stride >= HEIGHT else stride) for n, stride in of.flat_modes)
+        return Layout(tuple(n for n, _ in modes), tuple(stride for _, stride in modes))
+
+    high, wide = sums.tile
+    return TV(apart(sums.threads), apart(sums.values, (side, HEIGHT)), (high, side * wide))
 
 
 def _with_row(by: TV) -> TV:

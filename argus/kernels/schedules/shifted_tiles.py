@@ -20,8 +20,8 @@ _MOST_ROWS = 8
 """Of a tile, each of which is loaded by itself: proofs follow so many writes of a stage."""
 _BOX = 40 * 2048.0
 """Multiplications of a multiprocessor while the TMA begins another box: an estimate, not measured."""
-_SHARED = 227 << 10
-"""Bytes of shared memory of a block, of which boxes for stores take 32 KiB, and barriers and alignment at most 2."""
+STAGES = (227 - 34) << 10
+"""Bytes of shared memory for stages: of 227 KiB, boxes for stores take 32, and barriers and alignment at most 2."""
 
 
 def shifted_for(
@@ -64,7 +64,7 @@ def shifted_for(
     run = 8 if channels <= CHUNK else 16
     made = Shifted(high, rows * across, bk, products=products, run=run, rows=rows, laid=laid)
     stage = 2 * made.parts * (high + made.pixels) * bk
-    return evolve(made, stages=min(8, (_SHARED - (34 << 10)) // stage))
+    return evolve(made, stages=min(8, STAGES // stage))
 
 
 def _shapes(
